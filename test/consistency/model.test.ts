@@ -8,7 +8,7 @@ import { Pool, type Dispatcher } from 'undici'
 import { runInput } from '../../testing/support/client.ts'
 import { enveloped } from '../../testing/support/enveloped.ts'
 import { gateBefore } from '../../testing/support/gated.ts'
-import { currentPair } from '../../testing/support/pair.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { startUpstream } from '../../testing/support/upstream.ts'
@@ -75,18 +75,24 @@ interface List {
 /** An answer. The support client's fetch would cost as much as all the rest. */
 interface Reply {
   readonly status: number
-  readonly json: { readonly code?: string } | undefined
+  /** A refusal, or a list. */
+  readonly json: ({ readonly code?: string } & Partial<List>) | undefined
 }
 
 /** Starts a gateway before the stand-in; the result plays a history and throws where something disagrees. */
-async function startPlayer(t: Test, auditing: boolean): Promise<(history: { pageSize: number; steps: Step[] }) => Promise<void>> {
+async function startPlayer(
+  t: Test,
+  pair: Pair,
+  auditing: boolean,
+): Promise<(history: { pageSize: number; steps: Step[] }) => Promise<void>> {
   const runtime = new MemoryRuntime(new Model(auditing))
-  const upstream = await startUpstream(runtime.answer)
+  const upstream = await startUpstream(runtime.answer, { pair })
   t.teardown(() => upstream.close())
   const signer = makeSigner()
   t.teardown(() => signer.remove())
   const config = { authentication: { ...signer.authentication, mode: 'optional' } }
   const { base, ...tokens } = await gateBefore(t, upstream.url, {
+    pair,
     signer,
     config,
     ...(auditing ? { policy: AUDITING } : {}),
@@ -99,10 +105,9 @@ async function startPlayer(t: Test, auditing: boolean): Promise<(history: { page
   const pool = new Pool(origin, { connections: 16 })
   t.teardown(() => pool.destroy())
 
-  const { client } = currentPair()
   const ask = async (user: User, method: Dispatcher.HttpMethod, path: string, sent?: object): Promise<Reply> => {
     const plain = { method, target: `${pathname}/${path}`, body: sent === undefined ? undefined : JSON.stringify(sent) }
-    const envelope = client === 'single-route' ? enveloped(plain) : null
+    const envelope = pair.client === 'single-route' ? enveloped(plain) : null
     const { target, body } = envelope ?? plain
     const headers = {
       ...(user.token === undefined ? {} : { authorization: `Bearer ${user.token}` }),
@@ -116,7 +121,7 @@ async function startPlayer(t: Test, auditing: boolean): Promise<(history: { page
     })
     const text = await answer.body.text()
     const isJson = answer.headers['content-type'] === 'application/json'
-    return { status: answer.statusCode, json: isJson ? (JSON.parse(text) as { code?: string }) : undefined }
+    return { status: answer.statusCode, json: isJson ? (JSON.parse(text) as Reply['json']) : undefined }
   }
 
   const request = (user: User, route: ThreadRoute, id: string): Promise<Reply> => {
@@ -144,7 +149,7 @@ async function startPlayer(t: Test, auditing: boolean): Promise<(history: { page
   const page = async (user: User, query: string): Promise<List> => {
     const reply = await ask(user, 'GET', `threads${query}`)
     expect(reply.status, user.name === 'anonymous' ? 403 : 200, `list${query} of ${user.name}`)
-    return reply.status === 200 ? (reply.json as unknown as List) : { threads: [] }
+    return reply.status === 200 ? (reply.json as List) : { threads: [] }
   }
 
   /** The whole list, by following the cursors. */
@@ -224,7 +229,7 @@ async function startPlayer(t: Test, auditing: boolean): Promise<(history: { page
           if (held === null) return
           const reply = await ask(user, 'GET', `threads?cursor=${held.cursor}`)
           expect(reply.status, user === held.user ? 200 : user.token === undefined ? 403 : 400, 'the status of a later page')
-          for (const item of reply.status === 200 ? (reply.json as unknown as List).threads : []) {
+          for (const item of reply.status === 200 ? (reply.json as List).threads : []) {
             expect(model.may(user.name, 'messages', item.id), true, `${item.id} on a later page of ${user.name}`)
           }
           return
@@ -281,10 +286,10 @@ function expect(found: unknown, wanted: unknown, what: string): void {
 
 for (const auditing of [false, true]) {
   const policy = auditing ? 'a policy whose operators may use foreign threads' : 'the shipped policy'
-  void testEachPair(`lists, routes by id and model agree in every history, under ${policy}`, async (t) => {
+  void testEachPair(`lists, routes by id and model agree in every history, under ${policy}`, async (t, pair) => {
     const seed = Number(process.env['THREADWARDEN_FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31))
     t.comment(`THREADWARDEN_FUZZ_SEED=${seed}`)
-    const play = await startPlayer(t, auditing)
+    const play = await startPlayer(t, pair, auditing)
     const found = await fc.check(fc.asyncProperty(fc.limitShrink(history, 30), play), { seed, numRuns: HISTORIES })
     if (!found.failed) return t.pass(`${found.numRuns} histories`)
     const [smallest] = found.counterexample ?? []

@@ -254,8 +254,11 @@ void test('that no run is confirmed a line says where it counts', (t) => {
   t.end()
 })
 
+/** A line as a file has it. */
+const asWritten = (line: unknown): Json => JSON.parse(JSON.stringify(line)) as Json
+
 void test('what was decided is read with it', (t) => {
-  const read = (more: Partial<FlatDecision>): Replay => readAuditLine(auditLine(decision(more)) as unknown as Json) as Replay
+  const read = (more: Partial<FlatDecision>): Replay => readAuditLine(asWritten(auditLine(decision(more)))) as Replay
   t.strictSame(read({}).decided, { outcome: 'refused', reason: 'thread-foreign', rule: 'chat' })
   t.strictSame(read({ outcome: 'permitted', rule: undefined }).decided, { outcome: 'permitted', reason: 'permitted' })
   t.strictSame(read({ descriptor: null, principal: undefined }), {
@@ -270,7 +273,7 @@ void test('what was decided is read with it', (t) => {
 })
 
 void test('what is no line is refused with what is wrong with it', (t) => {
-  const good = auditLine(decision()) as unknown as Record<string, Json>
+  const good = asWritten(auditLine(decision())) as Record<string, Json>
   const facts = good['facts'] as Record<string, Json>
   const principal = good['principal'] as Record<string, Json>
   const bad: readonly [Json, RegExp][] = [

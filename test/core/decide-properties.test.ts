@@ -6,18 +6,9 @@ import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { verdictOn, type CallerConditions, type ClaimTest, type Rule } from '../../src/core/decide/rules.ts'
-import {
-  decide,
-  isListed,
-  isUnsettled,
-  listsForeign,
-  neededRight,
-  relationOf,
-  type Facts,
-  type OwnerRecord,
-} from '../../src/core/decide/decide.ts'
+import { decide, isListed, listsForeign, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
-import { suffices, type Right } from '../../src/core/decide/sharing.ts'
+import type { Right } from '../../src/core/decide/sharing.ts'
 import { user } from '../../testing/support/callers.ts'
 import { descriptor } from '../../testing/support/policies.ts'
 import { seedOfEnvironment } from '../../testing/fuzz/run.ts'
@@ -142,7 +133,6 @@ function decided({ about, principal, facts, sharing }: Asked, rules: readonly Ru
 const permits = (request: Asked, rules: readonly Rule[]): boolean => decided(request, rules).outcome === 'permitted'
 const verdictOf = (one: Rule, { about, principal, facts }: Asked) =>
   verdictOn(one, about, principal, rulesOf({}).operators, facts)
-const relationIn = ({ about, principal, facts, sharing }: Asked) => relationOf(facts.record, principal, about, { sharing })
 const inserted = (rules: readonly Rule[], at: number, one: Rule): readonly Rule[] =>
   rules.toSpliced(at % (rules.length + 1), 0, one)
 
@@ -178,31 +168,49 @@ void test('a rule less that allows opens nothing, but for one that could not be 
   })
 })
 
-void test('whoever a rule that denies speaks of is refused, whatever else the policy says', (t) => {
-  holds(t, [asked, anyRules, anyRule('deny'), fc.nat(6)], (request, rules, denying, at) => {
-    const verdict = verdictOf(denying, request)
-    const speaks =
-      denying.threads === null || (request.about.route.thread !== undefined && denying.threads.includes(relationIn(request)))
-    if (verdict !== 'failed' && !(verdict === 'applies' && speaks)) return null
-    const decision = decided(request, inserted(rules, at, denying))
-    if (decision.outcome === 'refused') return true
-    // Under `observe` what a rule denies for the thread's owner is only said.
-    return (
-      request.facts.enforcement === 'observe' && denying.threads !== null && verdict === 'applies' && decision.observed !== null
-    )
+void test('a rule that denies everybody closes everything, whatever else the policy says', (t) => {
+  const everybody = rule({ name: 'closed', effect: 'deny', who: ['anonymous', 'signed-in'], threads: null })
+  holds(t, [asked, anyRules, fc.nat(6)], (request, rules, at) => !permits(request, inserted(rules, at, everybody)))
+})
+
+void test('a rule that denies every thread closes every one, unless ownership is only observed', (t) => {
+  const everyThread = rule({ name: 'closed', effect: 'deny', who: ['anonymous', 'signed-in'], threads: RELATIONS })
+  holds(t, [asked, anyRules, fc.nat(6)], (request, rules, at) => {
+    const decision = decided(request, inserted(rules, at, everyThread))
+    if (request.about.route.thread === undefined) {
+      return JSON.stringify(decision) === JSON.stringify(decided(request, rules))
+    }
+    return decision.outcome === 'refused' || (request.facts.enforcement === 'observe' && decision.observed !== null)
   })
 })
 
-void test('a permit rests on a rule that allows this caller, on this thread unless ownership is only observed', (t) => {
+void test('a rule that fails closes its route, whatever else the policy says', (t) => {
+  const claims: ClaimTest[] = [{ at: '/x', is: 'at-least', bound: 2 }]
+  const failing = anyRule('deny').map((one) => ({ ...one, who: ['signed-in'] as const, when: { claims } }))
+  const wrongType = asked.map((request) => ({ ...request, principal: user('alice', { claims: { x: 'a' } }) }))
+  holds(t, [wrongType, anyRules, failing, fc.nat(6)], (request, rules, one, at) => {
+    const anywhere = { ...one, unless: null, agents: null, methods: null, onlyUserScoped: false }
+    return !permits(request, inserted(rules, at, anywhere))
+  })
+})
+
+void test('a permit rests on the rule that it names: it allows, and would permit alone', (t) => {
   holds(t, [asked, anyRules], (request, rules) => {
     const decision = decided(request, rules)
     if (decision.outcome === 'refused') return null
-    const { threads, effect } = decision.rule
-    if (effect !== 'allow' || verdictOf(decision.rule, request) !== 'applies') return false
-    if (request.about.route.thread === undefined || decision.observed !== null) return true
-    const relation = relationIn(request)
-    // Who may have what is everybody else's may have what of it is shared.
-    return threads?.includes(relation) === true || (relation === 'shared' && threads?.includes('foreign') === true)
+    if (decision.rule.effect !== 'allow') return false
+    const alone = decided(request, [decision.rule])
+    return alone.outcome === 'permitted' && alone.rule.name === decision.rule.name
+  })
+})
+
+void test('where no rule opens threads of others, nobody gets one', (t) => {
+  holds(t, [asked, anyRules], (one, rules) => {
+    const request: Asked = { ...one, facts: { ...one.facts, enforcement: 'enforce' } }
+    const { record } = request.facts
+    if (request.about.route.thread === undefined || record === null || record.owner === request.principal.id) return null
+    const ownOnly = rules.map((rule) => (rule.effect === 'deny' ? rule : { ...rule, threads: ['own', 'unknown'] as const }))
+    return !permits(request, ownOnly)
   })
 })
 
@@ -247,19 +255,39 @@ void test('a grant takes nothing away, but by a rule that denies shared threads,
   })
 })
 
-void test('where grants do not count, where they are not enough, and on what is gone, nothing comes of one', (t) => {
-  holds(t, [asked, anyRules], (request, rules) => {
-    const none = withGrant(request)
-    if (none === null || request.facts.record?.granted === undefined) return null
-    const { granted } = request.facts.record
-    const enough =
-      !isUnsettled(request.facts.record, request.about) &&
-      request.sharing &&
-      request.principal.kind === 'user' &&
-      suffices(granted, neededRight(request.about))
-    return enough ? null : JSON.stringify(decided(request, rules)) === JSON.stringify(decided(none, rules))
+/** Whatever else is said of a request, a grant changes nothing of it. */
+const IDLE: Readonly<Record<string, (request: Asked) => Asked>> = {
+  'where the policy does not let grants count': (request) => ({ ...request, sharing: false }),
+  'for a caller who has not signed in': (request) => ({ ...request, principal: ANONYMOUS }),
+  'where all callers are one': (request) => ({ ...request, principal: EVERYBODY }),
+  'on a deleted thread': (request) => about(request, { deleted: true }),
+  'on a thread that was only seen': (request) => about(request, { seen: true }),
+  'on a thread that has no owner': (request) => about(request, { owner: '' }),
+  'on a list of grants': (request) => ({ ...request, about: descriptor('GET', 'threadwarden/threads/t-1/grants') }),
+  'on what only an owner may change': (request) => ({
+    ...request,
+    about: { ...descriptor('PATCH', 'threads/t-1'), ownerOnly: true },
+  }),
+  'that lets read, on a new name': (request) =>
+    about({ ...request, about: descriptor('PATCH', 'threads/t-1') }, { granted: 'read' }),
+  'that lets read, on a run': (request) => about({ ...request, about: descriptor('POST', 'agent/a/run') }, { granted: 'read' }),
+}
+
+const about = (request: Asked, more: Partial<NonNullable<OwnerRecord>>): Asked => {
+  const { record } = request.facts
+  return record === null ? request : { ...request, facts: { ...request.facts, record: { ...record, ...more } } }
+}
+
+for (const [where, spoiled] of Object.entries(IDLE)) {
+  void test(`nothing comes of a grant ${where}`, (t) => {
+    holds(t, [asked, anyRules], (one, rules) => {
+      const request = spoiled(one)
+      const none = withGrant(request)
+      if (none === null || request.facts.record?.granted === undefined) return null
+      return JSON.stringify(decided(request, rules)) === JSON.stringify(decided(none, rules))
+    })
   })
-})
+}
 
 void test('a list holds a thread exactly where its messages may be read, by whatever rules and grants', (t) => {
   const messages = descriptor('GET', 'threads/t-1/messages')
@@ -278,13 +306,5 @@ void test('whoever lists nothing foreign lists only what a record names them in'
     if (facts.record === null || listsForeign(principal, all, facts)) return null
     if (facts.record.owner === principal.id || facts.record.granted !== undefined) return null
     return !isListed('t-1', facts.record, principal, all, facts)
-  })
-})
-
-void test('what stays with the owner, nobody gets by a grant', (t) => {
-  holds(t, [asked, anyRules], (request, rules) => {
-    if (request.about.route.thread === undefined || neededRight(request.about) !== 'owner') return null
-    const write = withGrant(request, 'write')
-    return write === null ? null : permits(write, rules) === permits(withGrant(request) ?? write, rules)
   })
 })

@@ -43,17 +43,17 @@ void test('the table lists, names, archives and ends threads, and can do nothing
 })
 
 void test('clients are told where the table answers; where the upstream is asked first, if that says that it has no lists', (t) => {
-  for (const [info, lists] of [
-    [MULTI, false],
-    [SINGLE, false],
-    [OLD, false],
-    [{ ...MULTI, threadEndpoints: { ...NONE, list: true } }, true],
-    [{ version: '1.60.0', agents: {} }, null],
-    [{ no: 'runtime' }, null],
+  for (const [name, info, whereRefused] of [
+    ['multi-route, no lists', MULTI, true],
+    ['single-route, no lists', SINGLE, true],
+    ['too old for lists', OLD, true],
+    ['lists', { ...MULTI, threadEndpoints: { ...NONE, list: true } }, false],
+    ['does not say', { version: '1.60.0', agents: {} }, false],
+    ['no runtime', { no: 'runtime' }, false],
   ] as const) {
-    t.equal(tellsOfTable('always', info), true)
-    t.equal(tellsOfTable('where-refused', info), lists === false)
-    t.equal(tellsOfTable('never', info), false)
+    t.equal(tellsOfTable('always', info), true, `${name}, always`)
+    t.equal(tellsOfTable('where-refused', info), whereRefused, `${name}, where refused`)
+    t.equal(tellsOfTable('never', info), false, `${name}, never`)
   }
   t.end()
 })

@@ -1,11 +1,13 @@
-/** The trace of a decision: it decides nothing by itself, and what it says of each rule bears the decision out. */
+/** The trace of a decision: it decides nothing by itself, and says of each rule what keeps it from the request. */
 import { test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Facts } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
+import type { Rule } from '../../src/core/decide/rules.ts'
 import { traceOf, type Trace } from '../../src/core/decide/trace.ts'
 import { user } from '../../testing/support/callers.ts'
 import { descriptor } from '../../testing/support/policies.ts'
+import { requestOf } from './decisions.ts'
 import { drawing, madeRules, MADE_ROWS, WORDS } from '../simulate/generated.ts'
 import { rulesOf } from '../../testing/support/rules-of.ts'
 
@@ -58,48 +60,19 @@ const REQUESTS: readonly RouteDescriptor[] = MADE_ROWS.flatMap((route) =>
   }),
 )
 
-/** What is wrong with a trace, by what it says of the rules alone; null if nothing is. */
-function doubt({ decision, relation, tried }: Trace, { enforcement, record }: Facts, isOfGrants: boolean): string | null {
-  const is = (effect: 'allow' | 'deny', verdict: string) =>
-    tried.filter((one) => one.rule.effect === effect && one.verdict === verdict)
+/** What is wrong with a trace, whatever was decided; null if nothing is. */
+function doubt({ decision, tried }: Trace): string | null {
   const deciding = tried.filter(({ decides }) => decides)
   if (deciding.length > 1) return 'two rules decide'
-  const [one] = deciding
-  if (decision.outcome === 'permitted') {
-    if (one?.rule.effect !== 'allow') return 'no rule allows what is permitted'
-    if (one.verdict !== 'applies' && !(enforcement === 'observe' && decision.observed !== null)) return 'it does not apply'
-    // Under `observe` what a rule denies for the thread's owner is only said.
-    const saidOnly = enforcement === 'observe' && decision.observed === 'denied-by-rule'
-    if ((is('deny', 'applies').length > 0 && !saidOnly) || tried.some(({ verdict }) => verdict === 'failed'))
-      return 'a rule denies it'
-    return null
-  }
-  if (decision.outcome === 'needs')
-    return tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') ? null : 'nothing is needed'
-  switch (decision.reason) {
-    case 'rule-failed':
-      return one?.verdict === 'failed' ? null : 'no rule has failed'
-    case 'denied-by-rule':
-      return one?.rule.effect === 'deny' && one.verdict === 'applies' ? null : 'no rule denies it'
-    case 'thread-foreign':
-      return (relation === 'foreign' || relation === 'shared') && is('allow', 'applies').length === 0 ? null : 'a rule allows it'
-    case 'thread-unknown':
-      return relation === 'unknown' ? null : 'it is not unknown'
-    case 'thread-unconfirmed':
-      return relation === 'unknown' && record?.provisional === true ? null : 'it is confirmed'
-    case 'thread-has-history':
-      return relation === 'unknown' && (record === null || record?.seen === true) ? null : 'it is not unknown'
-    default: {
-      // What could be granted is closed to anonymous callers whatever a rule says.
-      if (isOfGrants && decision.reason === 'anonymous-not-allowed') return null
-      // One's own thread, and only rules about others.
-      const elsewhere = relation === 'own' ? 0 : is('allow', 'thread').length
-      return is('allow', 'applies').length + elsewhere === 0 ? null : 'a rule allows it'
-    }
-  }
+  if (decision.outcome === 'permitted') return deciding[0]?.rule === decision.rule ? null : 'another rule decides'
+  const effect = decision.outcome === 'refused' && decision.reason === 'denied-by-rule' ? 'deny' : undefined
+  if (effect !== undefined && deciding[0]?.rule.effect !== effect) return 'no rule that denies decides'
+  const failed = tried.some(({ verdict }) => verdict === 'failed')
+  if (failed !== (decision.outcome === 'refused' && decision.reason === 'rule-failed')) return 'a failed rule is not the reason'
+  return null
 }
 
-void test('a trace has the decision of decide, and its rules bear it out', (t) => {
+void test('a trace has the decision of decide, and the rule that it rests on', (t) => {
   const outcomes = new Set<string>()
   let traces = 0
   const doubted: unknown[] = []
@@ -112,10 +85,7 @@ void test('a trace has the decision of decide, and its rules bear it out', (t) =
           const decision = decide(request, principal, rules, facts)
           traces += 1
           outcomes.add(decision.outcome === 'refused' ? decision.reason : decision.outcome)
-          const wrong =
-            JSON.stringify(trace.decision) === JSON.stringify(decision)
-              ? doubt(trace, facts, request.route.own === true)
-              : 'another decision'
+          const wrong = JSON.stringify(trace.decision) === JSON.stringify(decision) ? doubt(trace) : 'another decision'
           if (wrong !== null) doubted.push({ seed, wrong, request, principal, facts })
         }
       }
@@ -139,6 +109,71 @@ void test('a trace has the decision of decide, and its rules bear it out', (t) =
 })
 
 const facts: Facts = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' }
+
+const OWN = { owner: 'corp:alice', deleted: false } as const
+const BOBS = { owner: 'corp:bob', deleted: false } as const
+const READING = { name: 'reading', threads: ['own', 'unknown'] } as const
+const FAILING = { name: 'failing', when: { claims: [{ at: '/org', is: 'at-least', bound: 1 }] } } as const
+const alice = user('alice', { claims: { org: 'acme' } })
+
+/** The decision, what the thread is to the caller, and the verdict of each rule; `!` marks the one that decides. */
+const TRACES: readonly (readonly [string, Principal, Partial<Facts>, readonly Partial<Rule>[], string])[] = [
+  ['GET threads/t-1/messages', alice, {}, [READING], 'needs record, null: applies'],
+  ['GET threads/t-1/messages', alice, { record: OWN }, [READING], 'permitted, own: applies!'],
+  ['GET threads/t-1/messages', alice, { record: BOBS }, [READING], 'thread-foreign, foreign: thread'],
+  ['GET threads/t-1/messages', alice, { record: { ...BOBS, granted: 'read' } }, [READING], 'thread-foreign, shared: thread'],
+  [
+    'GET threads/t-1/messages',
+    alice,
+    { record: { ...OWN, provisional: true } },
+    [READING],
+    'thread-unconfirmed, unknown: applies',
+  ],
+  ['GET threads/t-1/messages', alice, { record: null }, [READING], 'thread-unknown, unknown: applies'],
+  ['GET threads/t-1/messages', alice, { record: OWN }, [{ ...READING, threads: ['foreign'] }], 'no-rule-allows, own: thread'],
+  ['GET threads/t-1/messages', alice, { record: OWN }, [READING, FAILING], 'rule-failed, own: applies, failed!'],
+  [
+    'GET threads/t-1/messages',
+    alice,
+    { record: OWN },
+    [READING, { name: 'deny', effect: 'deny', threads: ['own'] }],
+    'denied-by-rule, own: applies, applies!',
+  ],
+  [
+    'GET threads/t-1/messages',
+    alice,
+    { record: OWN, enforcement: 'observe' },
+    [READING, { name: 'deny', effect: 'deny', threads: ['own'] }],
+    'permitted, own: applies!, applies',
+  ],
+  ['GET threads/t-1/messages', alice, { record: BOBS, enforcement: 'observe' }, [READING], 'permitted, foreign: thread!'],
+  ['POST agent/a/run', alice, { record: null, unknownThread: 'verify' }, [READING], 'needs upstreamHistory, unknown: applies!'],
+  [
+    'POST agent/a/run',
+    alice,
+    { record: null, unknownThread: 'verify', upstreamHistory: 'some' },
+    [READING],
+    'thread-has-history, unknown: applies',
+  ],
+  ['GET info', alice, {}, [{ name: 'operators', who: ['operator'] }], 'operator-only, null: who'],
+  ['GET info', ANONYMOUS, {}, [{ name: 'users', who: ['signed-in'] }], 'anonymous-not-allowed, null: who'],
+]
+
+void test('of each decision, what the thread is to the caller and what each rule says', (t) => {
+  for (const [request, principal, more, rules, expected] of TRACES) {
+    const about = requestOf(request)
+    const { decision, relation, tried } = traceOf(about, principal, rulesOf({ [about.route.id]: rules }), { ...facts, ...more })
+    const what =
+      decision.outcome === 'needs'
+        ? `needs ${decision.fact}`
+        : decision.outcome === 'refused'
+          ? decision.reason
+          : decision.outcome
+    const verdicts = tried.map(({ verdict, decides }) => (decides ? `${verdict}!` : verdict))
+    t.equal(`${what}, ${relation}: ${verdicts.join(', ')}`, expected, `${request}, ${principal.id}, ${JSON.stringify(more)}`)
+  }
+  t.end()
+})
 
 void test('each rule is told with what keeps it from the request', (t) => {
   const rules = rulesOf({

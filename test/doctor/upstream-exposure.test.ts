@@ -51,7 +51,7 @@ void test('an upstream beside the gateway that listens on loopback alone is fine
 })
 
 void test('one that others reach is a problem, and the addresses are named', async (t) => {
-  const upstream = await startUpstream(json({}), 0, '0.0.0.0')
+  const upstream = await startUpstream(json({}), { host: '0.0.0.0' })
   t.teardown(() => upstream.close())
   // Another loopback address stands for one that others reach.
   const { of } = await examined(t, { 'upstream.url': upstream.url }, { machine: { addresses: ['127.0.0.2'] } })
@@ -61,7 +61,7 @@ void test('one that others reach is a problem, and the addresses are named', asy
 void test('an upstream on another machine should ask for a secret', async (t) => {
   const address = ownAddresses().find((one) => !one.includes(':'))
   if (address === undefined) return t.pass('this machine has no other address')
-  const upstream = await startUpstream(json({}), 0, '0.0.0.0')
+  const upstream = await startUpstream(json({}), { host: '0.0.0.0' })
   t.teardown(() => upstream.close())
   const url = upstream.url.replace('127.0.0.1', address)
   const none = await examined(t, { 'upstream.url': url })

@@ -135,7 +135,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
       const rules = readFileSync(join(deploymentFile(NAME), '..', policy!), 'utf8')
       const store = { unknownThread: ownership!['unknownThread'] }
       const tree = change({ upstream, authentication, identity, ownership: store })
-      const other = await startTestGateway(tree, rules, gateway.folder)
+      const other = await startTestGateway(tree, { policy: rules, shared: gateway.folder })
       t.teardown(() => other.close())
       gateways.push(other)
       await other.ready()

@@ -57,7 +57,7 @@ async function obey(order: Order): Promise<Told> {
     case 'start': {
       const urls: Record<string, string> = {}
       for (const [name, { config, policy }] of Object.entries(order.gateways)) {
-        const gateway = await startTestGateway(config, policy)
+        const gateway = await startTestGateway(config, { policy })
         await gateway.ready()
         urls[name] = gateway.url
         process.once('disconnect', () => void gateway.close())

@@ -54,6 +54,7 @@ void test('a handler that fails is an upstream that fails: nobody hears why, and
     () => {
       throw new Error('not even a promise')
     },
+    // From plain JavaScript.
     () => Promise.resolve(undefined as unknown as Response),
     () => Promise.resolve(Response.error()),
   ]) {

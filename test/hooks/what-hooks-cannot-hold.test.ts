@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
 import { NOT_IN_PROCESS } from '../../testing/support/not-in-process.ts'
-import { withPair } from '../../testing/support/pair.ts'
 import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { events } from '../../testing/support/upstream.ts'
@@ -16,7 +15,7 @@ import { BASE, codeIn, run } from '../security/thread-routes.ts'
 
 /** Hooks before an upstream that records. */
 const inProcess = (t: Test, options: GatedOptions = {}): Promise<GatedUpstream> =>
-  withPair({ client: 'multi-route', upstream: 'multi-route', place: 'in-process' }, () => gated(t, events(), options))
+  gated(t, events(), { ...options, pair: { client: 'multi-route', upstream: 'multi-route', place: 'in-process' } })
 
 const CLEAR = `${BASE}/threads/clear`
 
@@ -59,8 +58,8 @@ void test('a folded target is decided as what it was folded into, and nothing el
 
 void test('dot segments lead nobody to another’s thread by way of their own', async (t) => {
   const { gateway, upstream, alice, bob } = await inProcess(t)
-  t.equal(await run(gateway.url, bob, 't1'), 200)
-  t.equal(await run(gateway.url, alice, 't2'), 200)
+  t.equal(await run(gateway, bob, 't1'), 200)
+  t.equal(await run(gateway, alice, 't2'), 200)
   const before = upstream.beginnings()
   for (const target of [
     `${BASE}/threads/t1/../t2/messages`,

@@ -1,6 +1,6 @@
 /** Agents that not everybody may name, and what of a request reaches them: by rule of the policy, for every transport. */
 import { startStack } from '../../testing/support/stack.ts'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { events, INFO, json, type Answering } from '../../testing/support/upstream.ts'
@@ -33,7 +33,7 @@ const runtime =
 void testEachPair(
   'an agent is for those whom the rules let use it, on every route that names one, and in /info',
   async (t, pair) => {
-    const { base, alice, bob, signer, upstream } = await gated(t, runtime(pair.upstream), { policy: FINANCE })
+    const { base, call, alice, bob, signer, upstream } = await gated(t, runtime(pair.upstream), { pair, policy: FINANCE })
     const fiona = signer.sign('fiona', { permissions: ['finance'] })
     const agentsOf = async (token: string): Promise<unknown> =>
       Object.keys(((await call(`${base}/info`, { token })).json as { agents: object }).agents)
@@ -56,7 +56,7 @@ void testEachPair(
 )
 
 void testEachPair('/info with another status tells of no agent that is not theirs', async (t, pair) => {
-  const { base, alice, upstream } = await gated(t, runtime(pair.upstream), { policy: FINANCE })
+  const { base, call, alice, upstream } = await gated(t, runtime(pair.upstream), { pair, policy: FINANCE })
   for (const status of [201, 203, 206, 207]) {
     upstream.answer(json({ ...INFO, agents: AGENTS }, status))
     const info = await call(`${base}/info`, { token: alice })
@@ -73,7 +73,7 @@ rules:
   - { routes: [info], allow: [signed-in] }
   - { routes: [agent/run, agent/connect], agents: [finance], allow: [signed-in], roles: [analyst], threads: [own, unknown] }
 `
-  const { base, alice, signer } = await gated(t, runtime(pair.upstream), { policy })
+  const { base, call, alice, signer } = await gated(t, runtime(pair.upstream), { pair, policy })
   const anna = signer.sign('anna', { role: 'analyst' })
   const agentsOf = async (token: string): Promise<unknown> =>
     Object.keys(((await call(`${base}/info`, { token })).json as { agents: object }).agents)
@@ -92,7 +92,7 @@ rules:
   )
 })
 
-void testEachPair('what passes is said by the first rule that allows and fits the thread', async (t) => {
+void testEachPair('what passes is said by the first rule that allows and fits the thread', async (t, pair) => {
   const policy = `version: 1
 tools: drop
 state: drop
@@ -112,7 +112,7 @@ rules:
     headers: []
 `
   const config = { forwardHeaders: ['x-theme', 'x-tenant'] }
-  const { base, alice, signer, upstream } = await gated(t, events({ type: 'RUN_FINISHED' }), { policy, config })
+  const { base, call, alice, signer, upstream } = await gated(t, events({ type: 'RUN_FINISHED' }), { pair, policy, config })
   const anna = signer.sign('anna', { role: 'analyst' })
   const tools = ['showChart', 'deleteAll'].map((name) => ({ name, description: '', parameters: {} }))
   const more = { tools, state: { a: 1 }, forwardedProps: { chart: 1, other: 2, toolChoice: 'auto' } }
@@ -127,11 +127,11 @@ rules:
   t.same(await sent(alice, 'b-1'), [[], undefined, { toolChoice: 'auto' }, undefined, undefined])
 })
 
-void testEachPair('with the real runtime: an agent that is denied is not in /info, and can not be run', async (t) => {
+void testEachPair('with the real runtime: an agent that is denied is not in /info, and can not be run', async (t, pair) => {
   const policy = FINANCE.replaceAll('finance]', 'remote]').replace('any: [remote]', 'any: [finance]')
-  const stack = await startStack({ policy })
+  const stack = await startStack({ pair, policy })
   t.teardown(() => stack.close())
-  const { base, tokens } = stack
+  const { base, call, tokens } = stack
   const info = (await call(`${base}/info`, { token: tokens.alice })).json as { agents: object }
   t.same(Object.keys(info.agents), ['default'])
   const refused = await call(`${base}/agent/remote/run`, { token: tokens.alice, body: runInput('t-1') })

@@ -7,8 +7,9 @@ import { BASE, BODY_ROUTES, PATH_ROUTES } from '../security/thread-routes.ts'
 import { call, runInput } from '../../testing/support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
+import { MULTI_ROUTE, type Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { head, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { head, sendRaw } from '../../testing/support/raw.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -18,11 +19,11 @@ interface Audited extends GatedUpstream {
   readonly lines: () => Promise<readonly AuditLine[]>
 }
 
-async function audited(t: Test, answering: Answering = events(), more: GatedOptions = {}): Promise<Audited> {
+async function audited(t: Test, pair: Pair, answering: Answering = events(), more: GatedOptions = {}): Promise<Audited> {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'audit.jsonl')
-  const gate = await gated(t, answering, { ...more, config: { ...more.config, audit: { to: 'file', file } } })
+  const gate = await gated(t, answering, { pair, ...more, config: { ...more.config, audit: { to: 'file', file } } })
   const text = async (): Promise<string> => {
     await gate.gateway.stop(0)
     return readdirSync(folder)
@@ -43,9 +44,10 @@ const figures = async ({ gateway }: GatedUpstream, name: string): Promise<number
   return found.reduce((sum, [, value]) => sum + Number(value), 0)
 }
 
-void testEachPair('each request has one line, with who, what and why', async (t, { client }) => {
-  const gate = await audited(t, events(), { config: { limits: { runBody: '2KiB', runs: '2/h' } } })
-  const { base, alice, bob, gateway, upstream } = gate
+void testEachPair('each request has one line, with who, what and why', async (t, pair) => {
+  const { client } = pair
+  const gate = await audited(t, pair, events(), { config: { limits: { runBody: '2KiB', runs: '2/h' } } })
+  const { base, call, alice, bob, gateway, upstream } = gate
   const run = (threadId: unknown, token: string, text = 'hello') =>
     call(`${base}/agent/default/run`, { token, body: runInput(threadId, text) })
   await run('t1', alice)
@@ -105,8 +107,8 @@ void testEachPair('each request has one line, with who, what and why', async (t,
 })
 
 void test('what is refused around the gate has its line as well, and what fails after its permit no second one', async (t) => {
-  const gate = await audited(t, json({}))
-  const { base, alice, gateway } = gate
+  const gate = await audited(t, MULTI_ROUTE, json({}))
+  const { base, call, alice, gateway } = gate
   const send = (type: string): Promise<string> => {
     const lines = ['Host: a', `Authorization: Bearer ${alice}`, `Content-Type: ${type}`, 'Content-Length: 2', 'Connection: close']
     return sendRaw(gateway.url, `${head('POST /api/copilotkit/agent/default/run HTTP/1.1', ...lines)}{}`)
@@ -122,8 +124,8 @@ void test('what is refused around the gate has its line as well, and what fails 
 })
 
 void test('a change of the configuration shows in the lines behind it', async (t) => {
-  const gate = await audited(t)
-  const { base, alice, gateway } = gate
+  const gate = await audited(t, MULTI_ROUTE)
+  const { base, call, alice, gateway } = gate
   await call(`${base}/info`, { token: alice })
   const config = JSON.parse(readFileSync(gateway.file, 'utf8')) as object
   writeFileSync(gateway.file, JSON.stringify({ ...config, enforcement: 'observe' }))
@@ -141,8 +143,8 @@ void test('a change of the configuration shows in the lines behind it', async (t
   )
 })
 
-void testEachPair('no line holds a token, a header, a query or a word of a body', async (t) => {
-  const gate = await audited(t, json({ mine: 'their-words' }), {
+void testEachPair('no line holds a token, a header, a query or a word of a body', async (t, pair) => {
+  const gate = await audited(t, pair, json({ mine: 'their-words' }), {
     config: { upstream: { headers: { 'x-service-token': 'service-secret' } }, forwardHeaders: ['x-tenant'] },
   })
   const { gateway, signer } = gate
@@ -157,7 +159,7 @@ void testEachPair('no line holds a token, a header, a query or a word of a body'
   const body = JSON.stringify(runInput('t1', 'my-words secret', { state: { a: 'state-secret' } }))
   for (const one of tokens) {
     for (const { to } of [...PATH_ROUTES, ...BODY_ROUTES]) {
-      await sendRaw(gateway.url, requestBytes({ ...to('t1'), token: one, lines: headers }))
+      await sendRaw(gateway.url, gateway.bytes({ ...to('t1'), token: one, lines: headers }))
     }
     for (const request of [
       { target: `${BASE}/agent/default/run?token=query-secret`, body },
@@ -174,7 +176,7 @@ void testEachPair('no line holds a token, a header, a query or a word of a body'
     ]) {
       await sendRaw(
         gateway.url,
-        requestBytes({ token: one, ...request, lines: [...headers, ...('lines' in request ? request.lines : [])] }),
+        gateway.bytes({ token: one, ...request, lines: [...headers, ...('lines' in request ? request.lines : [])] }),
       )
     }
   }
@@ -194,8 +196,8 @@ void testEachPair('no line holds a token, a header, a query or a word of a body'
 void test('on stdout the lines stand beside the log, and nothing is written where it is off', async (t) => {
   for (const to of ['stdout', 'off']) {
     const gate = await gated(t, events(), { config: { audit: { to } } })
-    await call(`${gate.base}/info`, { token: gate.alice })
-    await call(`${gate.base}/info`)
+    await gate.call(`${gate.base}/info`, { token: gate.alice })
+    await gate.call(`${gate.base}/info`)
     const lines = gate.gateway.lines.filter((line) => Object.keys(line)[0] === 'audit')
     t.strictSame(
       lines.map(({ reason }) => reason),
@@ -210,7 +212,7 @@ void test('an audit that can not be written stops no request, and says so everyw
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const gate = await gated(t, events(), { config: { audit: { to: 'file', file: join(folder, 'deep', 'audit.jsonl') } } })
-  const { base, alice, gateway } = gate
+  const { base, call, alice, gateway } = gate
   await call(`${base}/info`, { token: alice })
   await until(async () => (await figures(gate, 'audit_lines_total')) === 1)
   rmSync(join(folder, 'deep'), { recursive: true })

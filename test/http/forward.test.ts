@@ -1,6 +1,7 @@
 /** The forwarder by itself: it takes permits and nothing else, and tells the failures of the upstream from callers who left. */
 import type { ServerResponse } from 'node:http'
-import { PassThrough, Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
+import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Permit } from '../../src/core/decide/decide.ts'
@@ -11,12 +12,13 @@ import { streamedBody } from '../../src/http/upstream/answer-body.ts'
 import { makeForwarder } from '../../src/http/upstream/forward.ts'
 import type { Settlement } from '../../src/http/pipeline/settlement.ts'
 import { makeOpenAnswers, type OpenAnswers } from '../../src/http/upstream/open-answers.ts'
-import type { Upstream } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { rulesOf } from '../../testing/support/rules-of.ts'
 import { compiled, SHIPPED } from '../../testing/support/policies.ts'
+import { answerOf, portOf, upstreamOf } from '../../testing/support/port.ts'
 import { authorized } from '../../testing/support/requests.ts'
+import { responseOver } from '../../testing/support/stream-caller.ts'
 
 const GONE = { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: false, detail: 'ECONNREFUSED' } as const
 
@@ -25,13 +27,11 @@ function forwarding() {
   const sent: string[] = []
   const counted: string[] = []
   const lines: Record<string, unknown>[] = []
-  const upstream = {
-    send: async ({ target, headers }: { readonly target: string; readonly headers: object }) => {
-      sent.push(target)
-      if (target.endsWith('/info') && 'content-type' in headers) throw new Error('a type of a body that is not there')
-      return GONE
-    },
-  } as unknown as Upstream
+  const upstream = upstreamOf(async ({ target, headers }) => {
+    sent.push(target)
+    if (target.endsWith('/info') && 'content-type' in headers) throw new Error('a type of a body that is not there')
+    return GONE
+  })
   const forwarder = makeForwarder({
     upstream,
     basePath: '/base',
@@ -133,7 +133,7 @@ function begun() {
     headers: { 'content-type': 'text/plain' },
     body: streamedBody(body),
   } as const
-  return { body, response: response as unknown as ServerResponse, answer }
+  return { body, response: responseOver(response), answer }
 }
 
 void test('an answer and its caller end together, whichever of them breaks', async (t) => {
@@ -172,15 +172,14 @@ void test('only an answer that the other transport would give makes the gateway 
   ] as const) {
     for (const status of [200, 204, 400, 401, 403, 404, 405, 409, 415, 422, 500, 503]) {
       let suspected = 0
-      const upstream = { send: async () => ({ outcome: 'answered', status, headers: {}, body: streamedBody(Readable.from([])) }) }
       const forwarder = makeForwarder({
-        upstream: upstream as unknown as Upstream,
+        upstream: upstreamOf(async () => answerOf(status)),
         basePath: '/base',
         headerRules: { server: {}, forward: [], forwardAuthorization: true },
         identity: () => ({}),
         transport: { suspect: () => (suspected += 1) },
         settlement: { settle: async () => {} },
-        answers: {} as OpenAnswers,
+        answers: portOf<OpenAnswers>({}),
         answerRules: { keepAlive: 0, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 },
         metrics: makeMetrics().requests,
         log: makeLog('silent'),

@@ -4,14 +4,14 @@ import { test } from 'tap'
 import { MAX_GRANTS } from '../../src/core/decide/sharing.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { SHIPPED } from '../../testing/support/policies.ts'
-import { call, codeOf } from '../../testing/support/client.ts'
+import { codeOf } from '../../testing/support/client.ts'
 import { testEachUpstream } from '../../testing/support/pairs.ts'
 import { OPERATORS_SHARE, OWNERS_SHARE, reasons, sharing } from '../../testing/support/sharing.ts'
 
 const BOB = { user: 'corp:bob', right: 'read' }
 
-void testEachUpstream('an owner grants, looks, changes it and takes it back, and the upstream hears nothing', async (t) => {
-  const { alice, grants, run, upstream } = await sharing(t)
+void testEachUpstream('an owner grants, looks, changes it and takes it back, and the upstream hears nothing', async (t, pair) => {
+  const { alice, grants, run, upstream } = await sharing(t, undefined, { pair })
   await run(alice)
   const before = upstream.beginnings()
   t.same((await grants(alice)).json, { grants: [] })
@@ -42,7 +42,7 @@ void test('what was granted by an operator is seen by the owner, and theirs to t
 })
 
 void test('nobody else may: not whom it was granted to, not on a thread that there is not, not without a token', async (t) => {
-  const { alice, bob, olga, base, signer, grants, run, upstream } = await sharing(t)
+  const { alice, call, bob, olga, base, signer, grants, run, upstream } = await sharing(t)
   await run(alice)
   await grants(alice, { ...BOB, right: 'write' })
   const eve = signer.sign('eve', { groups: ['eng'] })
@@ -67,7 +67,7 @@ void test('nobody else may: not whom it was granted to, not on a thread that the
 
 void test('a thread that its owner has deleted has no grants, and takes none', async (t) => {
   const gate = await sharing(t)
-  const { alice, base, grants, run } = gate
+  const { alice, call, base, grants, run } = gate
   await run(alice)
   t.equal((await call(`${base}/threads/t1`, { method: 'DELETE', token: alice })).status, 200)
   for (const answer of [await grants(alice), await grants(alice, BOB), await grants(alice, { user: 'corp:bob' }, 'DELETE')]) {
@@ -118,8 +118,8 @@ const WRONG: readonly unknown[] = [
   { threadId: 't2', user: 'corp:bob', right: 'read' },
 ]
 
-void testEachUpstream('what can’t be granted is 400, and nothing is', async (t) => {
-  const gate = await sharing(t)
+void testEachUpstream('what can’t be granted is 400, and nothing is', async (t, pair) => {
+  const gate = await sharing(t, undefined, { pair })
   const { alice, grants, run, upstream } = gate
   await run(alice)
   const before = upstream.beginnings()

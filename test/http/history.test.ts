@@ -2,9 +2,8 @@
 import { Readable } from 'node:stream'
 import { test } from 'tap'
 import { assumedFacts } from '../../src/core/route/transport.ts'
-import { streamedBody } from '../../src/http/upstream/answer-body.ts'
 import { makeAskHistory } from '../../src/http/pipeline/history.ts'
-import type { Upstream } from '../../src/http/upstream/upstream.ts'
+import { answerOf, upstreamOf } from '../../testing/support/port.ts'
 
 const NO_MESSAGES = '{"messages":[]}'
 const NO_EVENTS = '{"events":[]}'
@@ -15,15 +14,13 @@ type Said = readonly [status: number, body: string]
 async function asked(...said: Said[]) {
   const bodies: Readable[] = []
   const targets: string[] = []
-  const upstream = {
-    send: async ({ target }: { readonly target: string }) => {
-      const [status, text] = said[targets.length] ?? [500, '']
-      const body = Readable.from([Buffer.from(text)])
-      targets.push(target)
-      bodies.push(body)
-      return { outcome: 'answered', status, headers: {}, body: streamedBody(body) }
-    },
-  } as unknown as Upstream
+  const upstream = upstreamOf(async ({ target }) => {
+    const [status, text] = said[targets.length] ?? [500, '']
+    const body = Readable.from([Buffer.from(text)])
+    targets.push(target)
+    bodies.push(body)
+    return answerOf(status, body)
+  })
   const history = await makeAskHistory(upstream, '/base')(assumedFacts('multi-route'), 't1', {}, new AbortController().signal)
   return { history: typeof history === 'string' ? history : history.reason, bodies, targets }
 }
@@ -57,17 +54,10 @@ void test('each answer has its meaning, and none is left open', async (t) => {
 async function answered(status: number, type: string, text: string, facts = assumedFacts('single-route')) {
   let suspected = 0
   let asked = 0
-  const upstream = {
-    send: async () => {
-      asked += 1
-      return {
-        outcome: 'answered',
-        status,
-        headers: { 'content-type': type },
-        body: streamedBody(Readable.from([Buffer.from(text)])),
-      }
-    },
-  } as unknown as Upstream
+  const upstream = upstreamOf(async () => {
+    asked += 1
+    return answerOf(status, text, { 'content-type': type })
+  })
   const ask = makeAskHistory(upstream, '/base', () => (suspected += 1))
   const history = await ask(facts, 't1', {}, new AbortController().signal)
   return [typeof history === 'string' ? history : history.reason, suspected, asked]

@@ -1,11 +1,12 @@
 /** Limits of what a caller may have open at once, and of how large a body may be. */
 import { test, type Test } from 'tap'
 import { ruled } from '../../testing/support/policies.ts'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
 import { openRun } from '../../testing/support/event-stream.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { MULTI_ROUTE, type Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { chunked, ask, head, openRaw, sendRaw } from '../../testing/support/raw.ts'
+import { chunked, head, openRaw, sendRaw } from '../../testing/support/raw.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -14,10 +15,10 @@ const ENDLESS: Answering = (_request, response) => {
   response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
 }
 
-const twoAtOnce = (t: Test, answering: Answering = ENDLESS): Promise<GatedUpstream> =>
-  gated(t, answering, { config: { limits: { streams: 2 } } })
+const twoAtOnce = (t: Test, pair: Pair, answering: Answering = ENDLESS): Promise<GatedUpstream> =>
+  gated(t, answering, { pair, config: { limits: { streams: 2 } } })
 
-const post = ({ base, alice }: GatedUpstream, path: string, threadId: string, token = alice) =>
+const post = ({ base, call, alice }: GatedUpstream, path: string, threadId: string, token = alice) =>
   call(`${base}/agent/default/${path}`, { token, body: runInput(threadId) })
 
 /** Waits until a run is let through again. */
@@ -27,7 +28,7 @@ const room = (gate: GatedUpstream): Promise<void> => {
 }
 
 void test('two streams at once, and no third, until one of them is over', async (t) => {
-  const gate = await twoAtOnce(t)
+  const gate = await twoAtOnce(t, MULTI_ROUTE)
   const first = await openRun(gate, 'a')
   const second = await openRun(gate, 'b')
   await Promise.all([first.until('data: 1'), second.until('data: 1')])
@@ -40,7 +41,7 @@ void test('two streams at once, and no third, until one of them is over', async 
     t.equal(third.headers.get('ratelimit'), '"streams";r=0;t=1')
   }
   t.equal(gate.upstream.beginnings(), before)
-  const { base, alice } = gate
+  const { base, call, alice } = gate
   t.equal((await post(gate, 'run', 'new')).status, 429)
   gate.upstream.answer(json({ messages: [] }))
   t.equal((await call(`${base}/threads/new/messages`, { token: alice })).status, 403, 'a refused run has claimed nothing')
@@ -65,7 +66,7 @@ const ENDS: Readonly<Record<string, { readonly answering: Answering; readonly pa
 
 for (const [name, { answering, path = 'run', status }] of Object.entries(ENDS)) {
   void test(`${name} holds no stream any more`, async (t) => {
-    const gate = await twoAtOnce(t, answering)
+    const gate = await twoAtOnce(t, MULTI_ROUTE, answering)
     t.equal((await post(gate, path, 'first')).status, status)
     for (let at = 0; at < 5; at += 1) {
       // The place is given back when the answer is closed, which its reader may see a moment sooner.
@@ -75,7 +76,7 @@ for (const [name, { answering, path = 'run', status }] of Object.entries(ENDS)) 
 }
 
 void test('a caller who leaves before the upstream has answered gives the place back', async (t) => {
-  const gate = await twoAtOnce(t, () => {})
+  const gate = await twoAtOnce(t, MULTI_ROUTE, () => {})
   const connections = [await openRun(gate, 'a'), await openRun(gate, 'b')]
   await gate.upstream.arrived(2)
   t.equal((await post(gate, 'run', 'c')).status, 429)
@@ -85,7 +86,7 @@ void test('a caller who leaves before the upstream has answered gives the place 
 
 void test('an upstream that breaks off gives the place back', async (t) => {
   const cuts: (() => void)[] = []
-  const gate = await twoAtOnce(t, (request, response) => {
+  const gate = await twoAtOnce(t, MULTI_ROUTE, (request, response) => {
     void ENDLESS(request, response)
     cuts.push(() => response.destroy())
   })
@@ -117,28 +118,31 @@ const SIZES = ruled(
   { operators: [{ role: 'operator' }] },
 )
 
-const sized = (t: Test): Promise<GatedUpstream> =>
-  gated(t, events(), { config: { limits: { runBody: '4KiB', body: '2KiB' } }, policy: SIZES })
+const sized = (t: Test, pair: Pair): Promise<GatedUpstream> =>
+  gated(t, events(), { pair, config: { limits: { runBody: '4KiB', body: '2KiB' } }, policy: SIZES })
 
-void testEachPair('a body is bounded by the rule that allows it, larger and smaller than the configuration says', async (t) => {
-  const gate = await sized(t)
-  const { base, alice, upstream } = gate
-  const run = async (agent: string, size: number): Promise<readonly unknown[]> => {
-    const reply = await call(`${base}/agent/${agent}/run`, { token: alice, body: runInput('t', 'x'.repeat(size)) })
-    return [reply.status, codeOf(reply)]
-  }
-  t.same(await run('small', 100), [200, undefined])
-  t.same(await run('default', 3000), [200, undefined])
-  t.same(await run('large', 7000), [200, undefined])
-  const before = upstream.beginnings()
-  t.same(await run('small', 1200), [413, 'body-too-large'])
-  t.same(await run('default', 5000), [413, 'body-too-large'])
-  t.same(await run('large', 9000), [413, 'body-too-large'])
-  t.equal(upstream.beginnings(), before)
-})
+void testEachPair(
+  'a body is bounded by the rule that allows it, larger and smaller than the configuration says',
+  async (t, pair) => {
+    const gate = await sized(t, pair)
+    const { base, call, alice, upstream } = gate
+    const run = async (agent: string, size: number): Promise<readonly unknown[]> => {
+      const reply = await call(`${base}/agent/${agent}/run`, { token: alice, body: runInput('t', 'x'.repeat(size)) })
+      return [reply.status, codeOf(reply)]
+    }
+    t.same(await run('small', 100), [200, undefined])
+    t.same(await run('default', 3000), [200, undefined])
+    t.same(await run('large', 7000), [200, undefined])
+    const before = upstream.beginnings()
+    t.same(await run('small', 1200), [413, 'body-too-large'])
+    t.same(await run('default', 5000), [413, 'body-too-large'])
+    t.same(await run('large', 9000), [413, 'body-too-large'])
+    t.equal(upstream.beginnings(), before)
+  },
+)
 
 void test('so is one that does not say its length', async (t) => {
-  const { gateway, alice, upstream } = await sized(t)
+  const { gateway, alice, upstream } = await sized(t, MULTI_ROUTE)
   const run = async (agent: string, size: number): Promise<string> => {
     const text = JSON.stringify(runInput('t', 'x'.repeat(size)))
     const lines = ['Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Transfer-Encoding: chunked']
@@ -155,12 +159,12 @@ void test('so is one that does not say its length', async (t) => {
 })
 
 void test('so is a recording, as it comes', async (t) => {
-  const { gateway, alice, olga, upstream } = await sized(t)
+  const { gateway, alice, olga, upstream } = await sized(t, MULTI_ROUTE)
   const send = async (token: string, size: number, framing: 'length' | 'chunked'): Promise<number> => {
     const part = '--b\r\nContent-Disposition: form-data; name="audio"; filename="a.webm"\r\n\r\n'
     const body = `${part}${'x'.repeat(size)}\r\n--b--\r\n`
     const type = 'Content-Type: multipart/form-data; boundary=b'
-    const answer = await ask(gateway.url, {
+    const answer = await gateway.ask({
       method: 'POST',
       target: '/api/copilotkit/transcribe',
       token,
@@ -183,7 +187,7 @@ void test('so is a recording, as it comes', async (t) => {
 })
 
 void test('nobody holds a connection with a body that no rule of theirs allows', async (t) => {
-  const { gateway, alice, upstream } = await sized(t)
+  const { gateway, alice, upstream } = await sized(t, MULTI_ROUTE)
   const connection = await openRaw(gateway.url)
   t.teardown(() => connection.destroy())
   const lines = ['Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Content-Length: 5000']

@@ -2,10 +2,11 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test, type Test } from 'tap'
 import { ruled } from '../../testing/support/policies.ts'
-import { call, codeOf, runInput, type Reply } from '../../testing/support/client.ts'
+import { codeOf, runInput, type Reply } from '../../testing/support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
+import { MULTI_ROUTE, type Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, head, openRaw } from '../../testing/support/raw.ts'
+import { head, openRaw } from '../../testing/support/raw.ts'
 import { owners } from '../../testing/support/rows.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { events, INFO, json, type Answering } from '../../testing/support/upstream.ts'
@@ -13,10 +14,15 @@ import { events, INFO, json, type Answering } from '../../testing/support/upstre
 /** So few that a test gets to the end of them: two in two hours. */
 const TWO = '1/h'
 
-const limited = (t: Test, limits: object, more: GatedOptions = {}, answering: Answering = events()): Promise<GatedUpstream> =>
-  gated(t, answering, { ...more, config: { ...more.config, limits } })
+const limited = (
+  t: Test,
+  pair: Pair,
+  limits: object,
+  more: GatedOptions = {},
+  answering: Answering = events(),
+): Promise<GatedUpstream> => gated(t, answering, { pair, ...more, config: { ...more.config, limits } })
 
-const run = ({ base, alice }: GatedUpstream, threadId: string, token = alice): Promise<Reply> =>
+const run = ({ base, call, alice }: GatedUpstream, threadId: string, token = alice): Promise<Reply> =>
   call(`${base}/agent/default/run`, { token, body: runInput(threadId) })
 
 /** Statuses of one after the other. */
@@ -26,9 +32,9 @@ async function inTurn(asks: readonly (() => Promise<Reply>)[]): Promise<readonly
   return statuses
 }
 
-void testEachPair('a user begins 120 threads within two minutes by default, and no more', async (t) => {
-  const gate = await limited(t, { newThreads: undefined })
-  const { gateway, base, alice, bob, signer, upstream } = gate
+void testEachPair('a user begins 120 threads within two minutes by default, and no more', async (t, pair) => {
+  const gate = await limited(t, pair, { newThreads: undefined })
+  const { gateway, call, base, alice, bob, signer, upstream } = gate
   const first = await inTurn(Array.from({ length: 120 }, (_, at) => () => run(gate, `t-${at}`)))
   t.equal(first.filter((status) => status === 200).length, 120)
   const before = upstream.beginnings()
@@ -51,7 +57,7 @@ void testEachPair('a user begins 120 threads within two minutes by default, and 
 })
 
 void test('many at once get no more than one after the other', async (t) => {
-  const gate = await limited(t, { newThreads: TWO })
+  const gate = await limited(t, MULTI_ROUTE, { newThreads: TWO })
   const replies = await Promise.all(Array.from({ length: 40 }, (_, at) => run(gate, `t-${at}`)))
   t.equal(replies.filter(({ status }) => status === 200).length, 2)
   t.equal(gate.upstream.beginnings(), 2)
@@ -59,14 +65,14 @@ void test('many at once get no more than one after the other', async (t) => {
 
 void test('what begins a thread counts, whatever became of it, and nothing else does', async (t) => {
   const spends = async (name: string, counts: boolean, act: (gate: GatedUpstream) => Promise<unknown>): Promise<void> => {
-    const gate = await limited(t, { newThreads: TWO })
+    const gate = await limited(t, MULTI_ROUTE, { newThreads: TWO })
     await run(gate, 'mine')
     await act(gate)
     gate.upstream.answer(events())
     t.equal((await run(gate, 'last')).status, counts ? 429 : 200, name)
     await gate.gateway.stop(0)
   }
-  const post = ({ base, alice }: GatedUpstream, path: string, threadId: string): Promise<Reply> =>
+  const post = ({ base, call, alice }: GatedUpstream, path: string, threadId: string): Promise<Reply> =>
     call(`${base}/agent/default/${path}`, { token: alice, body: runInput(threadId) })
   await spends('a suggestion on an unknown thread', true, (gate) => post(gate, 'suggest', 'unknown'))
   await spends('a run that the upstream refuses', true, (gate) => {
@@ -75,7 +81,7 @@ void test('what begins a thread counts, whatever became of it, and nothing else 
   })
   await spends('a thread of old that was deleted', true, async (gate) => {
     gate.upstream.answer(json({}))
-    await call(`${gate.base}/threads/mine`, { method: 'DELETE', token: gate.alice })
+    await gate.call(`${gate.base}/threads/mine`, { method: 'DELETE', token: gate.alice })
     return run(gate, 'mine')
   })
   await spends('runs on a thread of their own', false, (gate) => inTurn([() => run(gate, 'mine'), () => run(gate, 'mine')]))
@@ -90,6 +96,7 @@ void test('what begins a thread counts, whatever became of it, and nothing else 
 void test('under verify a thread counts before the upstream is asked about it', async (t) => {
   const gate = await limited(
     t,
+    MULTI_ROUTE,
     { newThreads: TWO },
     { config: { ownership: { unknownThread: 'verify' } } },
     (request, response) => (request.method === 'GET' ? json({ messages: [], events: [] }) : events())(request, response),
@@ -103,20 +110,20 @@ void test('under verify a thread counts before the upstream is asked about it', 
 void test('under observe it counts as well, and where no rule speaks of unknown threads', async (t) => {
   const policy = ruled([{ routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }])
   for (const more of [{}, { policy }]) {
-    const gate = await limited(t, { newThreads: TWO }, { ...more, config: { enforcement: 'observe' } })
+    const gate = await limited(t, MULTI_ROUTE, { newThreads: TWO }, { ...more, config: { enforcement: 'observe' } })
     t.same(await inTurn(['a', 'b', 'c'].map((id) => () => run(gate, id))), [200, 200, 429])
   }
 })
 
 void test('runs count on threads of every kind', async (t) => {
-  const gate = await limited(t, { runs: TWO })
+  const gate = await limited(t, MULTI_ROUTE, { runs: TWO })
   t.same(await inTurn([() => run(gate, 'a'), () => run(gate, 'a'), () => run(gate, 'a')]), [200, 200, 429])
-  t.equal((await call(`${gate.base}/agent/default/connect`, { token: gate.alice, body: runInput('a') })).status, 200)
+  t.equal((await gate.call(`${gate.base}/agent/default/connect`, { token: gate.alice, body: runInput('a') })).status, 200)
 })
 
 void test('requests count whatever becomes of them, once somebody has signed in, and before a body is asked for', async (t) => {
-  const gate = await limited(t, { requests: '2/h' })
-  const { base, alice, bob, gateway } = gate
+  const gate = await limited(t, MULTI_ROUTE, { requests: '2/h' })
+  const { base, call, alice, bob, gateway } = gate
   t.same(
     await inTurn([
       () => call(`${base}/nowhere`, { token: alice }),
@@ -150,7 +157,7 @@ function optional(t: Test): GatedOptions {
 const from = ({ gateway }: GatedUpstream, ...addresses: readonly string[]): Promise<readonly number[]> =>
   Promise.all(
     addresses.map(async (address) => {
-      const answer = await ask(gateway.url, {
+      const answer = await gateway.ask({
         target: '/api/copilotkit/agent/default/run',
         body: JSON.stringify(runInput(crypto.randomUUID())),
         lines: [`X-Forwarded-For: ${address}`],
@@ -167,6 +174,7 @@ void test('callers who are not signed in are counted by address, as trusted prox
     t.teardown(() => signer.remove())
     const gate = await limited(
       t,
+      MULTI_ROUTE,
       { newThreads: TWO },
       {
         config: {
@@ -189,12 +197,12 @@ void test('callers who are not signed in are counted by address, as trusted prox
 })
 
 void test('an address that nobody vouches for changes nothing', async (t) => {
-  const gate = await limited(t, { newThreads: TWO }, optional(t))
+  const gate = await limited(t, MULTI_ROUTE, { newThreads: TWO }, optional(t))
   t.equal(passed(await from(gate, '192.0.2.1', '192.0.2.2', '192.0.2.3', '2001:db8::1')), 2)
 })
 
 void test('nobody takes from a signed-in user by writing their id, nor they from an address', async (t) => {
-  const gate = await limited(t, { newThreads: TWO }, optional(t))
+  const gate = await limited(t, MULTI_ROUTE, { newThreads: TWO }, optional(t))
   t.equal(passed(await from(gate, 'corp:alice', 'corp:alice', 'corp:alice')), 2)
   t.equal((await run(gate, 'a')).status, 200)
 })
@@ -206,8 +214,8 @@ void test("a rule's limits stand in place of the configuration's; its requests a
     { name: 'slow', routes: ['info'], allow: ['signed-in'], limits: { requests: TWO } },
     { routes: ['threads/messages'], allow: ['signed-in'], threads: ['own'] },
   ])
-  const gate = await limited(t, { newThreads: '3/h', runs: '100/h', requests: '100/h' }, { policy })
-  const { base, alice, bob } = gate
+  const gate = await limited(t, MULTI_ROUTE, { newThreads: '3/h', runs: '100/h', requests: '100/h' }, { policy })
+  const { base, call, alice, bob } = gate
   const on = (agent: string, id: string) => () => call(`${base}/agent/${agent}/run`, { token: alice, body: runInput(id) })
   t.same(await inTurn(Array.from({ length: 8 }, (_, at) => on('free', `f-${at}`))), Array(8).fill(200), 'off')
   t.same(await inTurn(Array.from({ length: 5 }, (_, at) => on('dear', `d-${at}`))), [200, 200, 200, 200, 429], 'fewer runs')
@@ -223,7 +231,7 @@ void test("a rule's limits stand in place of the configuration's; its requests a
 })
 
 void test('a change of the configuration that leaves a limit as it is gives nobody a new one', async (t) => {
-  const gate = await limited(t, { newThreads: TWO })
+  const gate = await limited(t, MULTI_ROUTE, { newThreads: TWO })
   const { gateway } = gate
   await run(gate, 'a')
   const change = async (limits: object): Promise<void> => {

@@ -86,7 +86,8 @@ void test('the servers of all listeners', async (t) => {
 void test('a name of several addresses is one server, as all that is set is set on one', async (t) => {
   const { lookup } = dns
   t.teardown(() => (dns.lookup = lookup))
-  // As Fastify asks for the addresses of localhost, which this machine may have one of only.
+  // As Fastify asks for the addresses of localhost, which this machine may have one of only. The cast leaves out the overloads
+  // that Fastify does not use.
   const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }))
   dns.lookup = ((_name: string, _options: object, done: (error: null, found: object) => void) =>
     done(null, addresses)) as unknown as typeof lookup

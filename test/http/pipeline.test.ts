@@ -13,13 +13,14 @@ import { makePipeline } from '../../src/http/pipeline/pipeline.ts'
 import { makeReadBody } from '../../src/http/pipeline/payload.ts'
 import { makeBudget, type SharedBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
-import type { RequestMetrics } from '../../src/observe/metrics.ts'
+import { makeMetrics, type RequestMetrics } from '../../src/observe/metrics.ts'
 import type { AccessStore, ThreadAccess } from '../../src/store/port/access.ts'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { incoming, outgoing } from '../../testing/fuzz/message.ts'
 import { user } from '../../testing/support/callers.ts'
 import { compiled, SHIPPED } from '../../testing/support/policies.ts'
 import { runInput } from '../../testing/support/client.ts'
+import { portOf } from '../../testing/support/port.ts'
 import { steadySnapshot } from '../../testing/support/requests.ts'
 import type { Pipeline, RequestSnapshot, UpstreamBinding } from '../../src/http/pipeline/stages.ts'
 
@@ -51,17 +52,17 @@ interface Given {
 function given(told: Told, more: Changes = {}): Given {
   const { rules } = compiled(SHIPPED)
   const { clock = () => 0, storing } = more
-  const metrics = {
-    claimed: (...what: unknown[]) => told.push(['claimed', ...what]),
-    upstreamFailed: (...what: unknown[]) => told.push(['upstreamFailed', ...what]),
-    dropped: () => {},
-  } as unknown as RequestMetrics
-  const store = {
+  const metrics: RequestMetrics = {
+    ...makeMetrics().requests,
+    claimed: (...what) => void told.push(['claimed', ...what]),
+    upstreamFailed: (...what) => void told.push(['upstreamFailed', ...what]),
+  }
+  const store = portOf<AccessStore & ClaimParts['store']>({
     accessTo: async () => UNHEARD_OF,
     claim: async () => ({ outcome: 'new', registration: 1 }),
     settle: async () => false,
     ...storing,
-  } as unknown as AccessStore & ClaimParts['store']
+  })
   const binding: UpstreamBinding = {
     key: '',
     scope: more.scope ?? '',

@@ -1,17 +1,11 @@
 /** Bodies within their bounds, each by itself: what breaks, stops or grows too large holds nothing and leaves nothing open. */
 import type { IncomingMessage } from 'node:http'
-import { PassThrough } from 'node:stream'
 import { test } from 'tap'
 import { headerLines } from '../../src/core/wire/headers.ts'
 import { refuse, type Refusal } from '../../src/core/reasons.ts'
 import { bodyForm, boundedBody, holdBody, makeBudget, type BodyBudget } from '../../src/http/pipeline/request-body.ts'
 import { BodyTooLarge } from '../../src/http/upstream/upstream.ts'
-
-/** A request whose body the test writes. */
-function begun(): { readonly source: PassThrough; readonly message: IncomingMessage } {
-  const source = new PassThrough()
-  return { source, message: source as unknown as IncomingMessage }
-}
+import { writtenMessage } from '../../testing/support/arriving-message.ts'
 
 const CHUNKED = headerLines(['transfer-encoding', 'chunked'])
 
@@ -20,7 +14,7 @@ const hold = (message: IncomingMessage, budget: BodyBudget, take: (bytes: Buffer
   holdBody({ message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {} }, 10, budget, take)
 
 void test('a body is held from its first byte until it is released, and given back once', async (t) => {
-  const { source, message } = begun()
+  const { source, message } = writtenMessage()
   const budget = makeBudget(10)
   source.write('12345')
   source.end('67890')
@@ -42,7 +36,7 @@ void test('whatever ends the reading gives back what came before it', async (t) 
     ['bodies-budget-exhausted', '6789', 8, () => null],
     ['body-not-utf8', '6789', 20, (bytes: Buffer) => (bytes.toString() === '6789' ? refusal : null)],
   ] as const) {
-    const { source, message } = begun()
+    const { source, message } = writtenMessage()
     const left = makeBudget(budget)
     source.write('12345')
     // The second part comes by itself, and the end never.
@@ -53,7 +47,7 @@ void test('whatever ends the reading gives back what came before it', async (t) 
 })
 
 void test('what waits to be put together with more may be refused at the end, and is given back', async (t) => {
-  const { source, message } = begun()
+  const { source, message } = writtenMessage()
   const left = makeBudget(100)
   const held = holdBody({ message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {} }, 100, left, (bytes) =>
     bytes.toString() === 'the last' ? refuse('body-not-utf8') : null,
@@ -70,7 +64,7 @@ void test('what waits to be put together with more may be refused at the end, an
 
 void test('a body that breaks off is refused and gives back what came before it', async (t) => {
   for (const error of [undefined, new Error('reset')]) {
-    const { source, message } = begun()
+    const { source, message } = writtenMessage()
     const budget = makeBudget(10)
     source.write('12345')
     const held = hold(message, budget, () => {
@@ -87,7 +81,7 @@ void test('a body that goes through is bounded to the byte', async (t) => {
     ['67890', '1234567890'],
     ['678901', new BodyTooLarge()],
   ] as const) {
-    const { source, message } = begun()
+    const { source, message } = writtenMessage()
     const bounded = boundedBody(message, 10)
     source.write('12345')
     source.end(last)
@@ -103,7 +97,7 @@ void test('a caller who leaves or breaks breaks it off: it has no end that looks
     [reset, reset],
     [undefined, new Error('the caller left')],
   ] as const) {
-    const { source, message } = begun()
+    const { source, message } = writtenMessage()
     const bounded = boundedBody(message, 10)
     source.write('12345')
     setImmediate(() => source.destroy(error))
@@ -112,15 +106,15 @@ void test('a caller who leaves or breaks breaks it off: it has no end that looks
 })
 
 void test('of a body that is wanted no more the rest is read and forgotten', async (t) => {
-  const { source, message } = begun()
+  const { source, message } = writtenMessage()
   const bounded = boundedBody(message, 1_000_000)
   source.write('12345')
   bounded.destroy()
   await new Promise((resolve) => bounded.once('close', resolve))
-  const ended = new Promise((resolve) => source.once('end', resolve))
+  const ended = new Promise((resolve) => message.once('end', resolve))
   source.end('x'.repeat(500_000))
   await ended
-  t.ok(source.readableEnded)
+  t.ok(message.readableEnded)
 })
 
 void test('what the headers say of a body', (t) => {
@@ -146,7 +140,7 @@ void test('what the headers say of a body', (t) => {
 })
 
 void test('a body that nobody reads may break all the same: its error ends no process', async (t) => {
-  const { source, message } = begun()
+  const { source, message } = writtenMessage()
   const bounded = boundedBody(message, 10)
   const closed = new Promise((resolve) => bounded.once('close', resolve))
   source.destroy(new Error('reset'))

@@ -8,10 +8,10 @@ import { makeSettlement, type SettlementStore, threadKey } from '../../src/http/
 import type { Payload } from '../../src/http/pipeline/stages.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
-import type { RequestMetrics } from '../../src/observe/metrics.ts'
-import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
+import { makeMetrics } from '../../src/observe/metrics.ts'
 import { user } from '../../testing/support/callers.ts'
 import { compiled, SHIPPED } from '../../testing/support/policies.ts'
+import { portOf } from '../../testing/support/port.ts'
 
 const ALICE = user('alice')
 
@@ -55,19 +55,18 @@ async function settled(
 ) {
   const told: unknown[] = []
   const note =
-    (name: string, result?: unknown) =>
-    (...what: unknown[]): unknown => {
+    (name: string) =>
+    async (...what: readonly unknown[]): Promise<boolean> => {
       told.push([name, ...what])
-      return result
+      return true
     }
-  const noted = {
-    settle: note('settle', true),
-    endDeletion: note('endDeletion', true),
-    rename: note('rename', true),
-    archive: note('archive', true),
+  const store: SettlementStore = {
+    settle: note('settle'),
+    endDeletion: note('endDeletion'),
+    rename: note('rename'),
+    archive: note('archive'),
   }
-  const store = noted as unknown as ClaimStore & OwnerChanges
-  const metrics = { claimed: note('claimed') } as unknown as RequestMetrics
+  const metrics = { ...makeMetrics().requests, claimed: (...what: readonly unknown[]) => void told.push(['claimed', ...what]) }
   const claims = makeSettlement(store, 'one', () => 1234, metrics, makeLog('silent'))
   await claims.settle(of, { registration, deletion: { token: 'deletion', isUndisturbed } }, payload, result)
   return told
@@ -166,8 +165,8 @@ void test('no other route changes a row, whatever its body says', async (t) => {
 void test('a store that fails after the upstream has answered is logged, and spoils no answer', async (t) => {
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
-  const store = { settle: () => Promise.reject(new Error('the disk is full')) } as unknown as SettlementStore
-  const claims = makeSettlement(store, '', () => 0, {} as RequestMetrics, log)
+  const store = portOf<SettlementStore>({ settle: () => Promise.reject(new Error('the disk is full')) })
+  const claims = makeSettlement(store, '', () => 0, makeMetrics().requests, log)
   await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
   t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
 })

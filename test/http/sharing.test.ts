@@ -5,9 +5,8 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, type ThreadRoute } from '../security/thread-routes.ts'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { owners, rows } from '../../testing/support/rows.ts'
 import { OWNERS_SHARE, sharing, type Sharing } from '../../testing/support/sharing.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
@@ -52,7 +51,7 @@ async function open(gate: Sharing, token: string, threadId = 't1'): Promise<read
   const passing: string[] = []
   for (const { name, to } of ALL) {
     const before = gate.upstream.beginnings()
-    const answer = await ask(gate.gateway.url, { ...to(threadId), token })
+    const answer = await gate.gateway.ask({ ...to(threadId), token })
     if (codeIn(answer) === undefined) passing.push(name)
     if ((codeIn(answer) === undefined) !== gate.upstream.beginnings() > before) throw new Error(`${name}: ${answer.status}`)
   }
@@ -75,13 +74,13 @@ const listing = (...ids: readonly string[]): Answering => {
 }
 
 /** The threads in a caller's list. */
-async function listOf({ base }: Sharing, token: string): Promise<readonly string[]> {
+async function listOf({ base, call }: Sharing, token: string): Promise<readonly string[]> {
   const answer = await call(`${base}/threads`, { token })
   return (answer.json as { threads: readonly { id: string }[] }).threads.map(({ id }) => id)
 }
 
-void testEachPair('a right opens its routes and no others, to whom it was granted and to nobody else', async (t) => {
-  const gate = await sharing(t, answering)
+void testEachPair('a right opens its routes and no others, to whom it was granted and to nobody else', async (t, pair) => {
+  const gate = await sharing(t, answering, { pair })
   const { alice, bob, signer, run, grants } = gate
   const [eve, mallory] = [
     signer.sign('eve', { groups: ['eng'] }),
@@ -125,14 +124,14 @@ void test('what is refused to a guest looks as it does to anybody, and tells of 
   const stranger = signer.sign('stranger')
   await grants(alice, { user: 'corp:bob', right: 'read' })
   for (const { name, to } of ALL) {
-    const [guest, other] = await Promise.all([bob, stranger].map((token) => ask(gateway.url, { ...to('t1'), token })))
+    const [guest, other] = await Promise.all([bob, stranger].map((token) => gateway.ask({ ...to('t1'), token })))
     if (!READING.includes(name)) t.same([guest?.status, guest?.body], [other?.status, other?.body], name)
   }
 })
 
-void testEachPair('a shared thread stands in the list of whom it was granted to, as long as it is', async (t) => {
-  const gate = await sharing(t, listing('t1', 't2', 't3', 't4', 'nobodys'))
-  const { alice, bob, base, signer, run, grants, operate } = gate
+void testEachPair('a shared thread stands in the list of whom it was granted to, as long as it is', async (t, pair) => {
+  const gate = await sharing(t, listing('t1', 't2', 't3', 't4', 'nobodys'), { pair })
+  const { alice, call, bob, base, signer, run, grants, operate } = gate
   const eve = signer.sign('eve', { groups: ['eng'] })
   for (const [token, threadId] of [
     [alice, 't1'],
@@ -158,7 +157,7 @@ const begun: Answering = (_request, response) =>
 
 void test('one switch changes access, lists and open streams together, and back', async (t) => {
   const gate = await sharing(t, listing('t1', 't3'))
-  const { alice, bob, base, gateway, run, grants, upstream } = gate
+  const { alice, call, bob, base, gateway, run, grants, upstream } = gate
   await run(alice)
   await run(bob, 't3')
   await grants(alice, { user: 'corp:bob', right: 'write' })
@@ -193,7 +192,7 @@ void test('a guest’s run changes nothing of whose the thread is', async (t) =>
 
 void test('a guest’s run on a thread whose owner deletes it meanwhile does not bring it back', async (t) => {
   const gate = await sharing(t, answering)
-  const { alice, bob, base, gateway, run, grants, upstream } = gate
+  const { alice, call, bob, base, gateway, run, grants, upstream } = gate
   await run(alice)
   await grants(alice, { user: 'corp:bob', right: 'write' })
   let answerRun = (): void => {}

@@ -1,6 +1,6 @@
 /** Names, archives and ends where threads are listed from the table: the upstream is asked first, and its 422 is done here. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { NO_LISTS, unlisted, type Unlisted } from '../../testing/support/unlisted.ts'
 import { json } from '../../testing/support/upstream.ts'
@@ -13,44 +13,47 @@ async function granted({ store }: Unlisted, threadId: string, right: 'read' | 'w
   await (await store()).grant({ scope: '', threadId }, null, grant)
 }
 
-void testEachPair('a new name, an archive and its end are kept in the table, and answered as the runtime would', async (t) => {
-  const { run, list, ids, change, alice, asked } = await unlisted(t, 'table')
-  await run(alice, 'a1', 'a2')
-  const named = await change(alice, 'PATCH', 'a1', { name: 'Holidays' })
-  t.match([named.status, named.json], [200, { ...ITEM, id: 'a1', name: 'Holidays', archived: false }])
-  t.match(
-    await list(alice),
-    {
+void testEachPair(
+  'a new name, an archive and its end are kept in the table, and answered as the runtime would',
+  async (t, pair) => {
+    const { run, list, ids, change, alice, asked } = await unlisted(t, 'table', { pair })
+    await run(alice, 'a1', 'a2')
+    const named = await change(alice, 'PATCH', 'a1', { name: 'Holidays' })
+    t.match([named.status, named.json], [200, { ...ITEM, id: 'a1', name: 'Holidays', archived: false }])
+    t.match(
+      await list(alice),
+      {
+        threads: [
+          { id: 'a2', name: null },
+          { id: 'a1', name: 'Holidays' },
+        ],
+      },
+      'in its place as before',
+    )
+
+    const archived = await change(alice, 'POST', 'a1/archive')
+    t.strictSame([archived.status, archived.json], [200, { threadId: 'a1', archived: true }])
+    t.strictSame(await ids(alice), ['a2'])
+    t.match(await list(alice, '?includeArchived=true'), {
       threads: [
-        { id: 'a2', name: null },
-        { id: 'a1', name: 'Holidays' },
+        { id: 'a2', archived: false },
+        { id: 'a1', archived: true },
       ],
-    },
-    'in its place as before',
-  )
+    })
+    const again = await change(alice, 'PATCH', 'a1', { archived: false })
+    t.match([again.status, again.json], [200, { id: 'a1', name: 'Holidays', archived: false }])
+    t.strictSame(await ids(alice), ['a2', 'a1'])
 
-  const archived = await change(alice, 'POST', 'a1/archive')
-  t.strictSame([archived.status, archived.json], [200, { threadId: 'a1', archived: true }])
-  t.strictSame(await ids(alice), ['a2'])
-  t.match(await list(alice, '?includeArchived=true'), {
-    threads: [
-      { id: 'a2', archived: false },
-      { id: 'a1', archived: true },
-    ],
-  })
-  const again = await change(alice, 'PATCH', 'a1', { archived: false })
-  t.match([again.status, again.json], [200, { id: 'a1', name: 'Holidays', archived: false }])
-  t.strictSame(await ids(alice), ['a2', 'a1'])
-
-  const deleted = await change(alice, 'DELETE', 'a1')
-  t.strictSame([deleted.status, deleted.json], [200, { threadId: 'a1', deleted: true }])
-  t.strictSame(await ids(alice, '?includeArchived=true'), ['a2'])
-  const calls = ['PATCH /threads/a1', 'POST /threads/a1/archive', 'PATCH /threads/a1', 'DELETE /threads/a1']
-  t.strictSame(asked(), calls, 'each was the upstream’s to do first')
-})
+    const deleted = await change(alice, 'DELETE', 'a1')
+    t.strictSame([deleted.status, deleted.json], [200, { threadId: 'a1', deleted: true }])
+    t.strictSame(await ids(alice, '?includeArchived=true'), ['a2'])
+    const calls = ['PATCH /threads/a1', 'POST /threads/a1/archive', 'PATCH /threads/a1', 'DELETE /threads/a1']
+    t.strictSame(asked(), calls, 'each was the upstream’s to do first')
+  },
+)
 
 void test('a thread that the table alone deleted is nobody else’s, and its owner begins it anew', async (t) => {
-  const { base, run, ids, change, alice, bob, store } = await unlisted(t, 'table')
+  const { base, call, run, ids, change, alice, bob, store } = await unlisted(t, 'table')
   await run(alice, 'a1')
   await change(alice, 'DELETE', 'a1')
   const row = (await (await store()).thread({ scope: '', threadId: 'a1' }))?.row
@@ -80,8 +83,8 @@ void test('such a tombstone is never thrown away by its age, unlike one that the
 
 void testEachPair(
   'whoever was granted writing may give a name, and neither archive nor delete; readers may nothing of it',
-  async (t) => {
-    const scene = await unlisted(t, 'table')
+  async (t, pair) => {
+    const scene = await unlisted(t, 'table', { pair })
     const { run, list, change, alice, bob, olga } = scene
     await run(alice, 'a1', 'a2')
     await granted(scene, 'a1', 'write')

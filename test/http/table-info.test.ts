@@ -1,6 +1,6 @@
 /** /info where lists come from the table: each client is told, where it looks, that it may ask for lists and change threads. */
 import { test } from 'tap'
-import { call, codeOf } from '../../testing/support/client.ts'
+import { codeOf } from '../../testing/support/client.ts'
 import { PAIRS } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { NONE, unlisted, withoutLists } from '../../testing/support/unlisted.ts'
@@ -22,15 +22,17 @@ const TOLD = {
 } as const
 
 for (const lists of ['table', 'auto'] as const) {
-  void testEachPair(`${lists}: a runtime without lists gets them added`, async (t, { client, upstream }) => {
+  void testEachPair(`${lists}: a runtime without lists gets them added`, async (t, pair) => {
+    const { client, upstream } = pair
     const says = json(SAYS[upstream])
-    const { base, alice } = await unlisted(t, lists, { answering: says, questions: says })
+    const { base, call, alice } = await unlisted(t, lists, { pair, answering: says, questions: says })
     t.strictSame((await call(`${base}/info`, { token: alice })).json, TOLD[client])
   })
 
-  void testEachPair(`${lists}: so does one of 1.54, which speaks of no endpoints`, async (t, { client }) => {
+  void testEachPair(`${lists}: so does one of 1.54, which speaks of no endpoints`, async (t, pair) => {
+    const { client } = pair
     const old = json({ version: '1.54.1', agents: {}, mode: 'sse' })
-    const { base, alice } = await unlisted(t, lists, { answering: old, questions: old })
+    const { base, call, alice } = await unlisted(t, lists, { pair, answering: old, questions: old })
     t.match((await call(`${base}/info`, { token: alice })).json, {
       version: '1.54.1',
       ...(client === 'multi-route'
@@ -42,9 +44,9 @@ for (const lists of ['table', 'auto'] as const) {
 
 void testEachPair(
   'before a single-route runtime without the tunnel the table answers all that it can, and asks nothing',
-  async (t) => {
+  async (t, pair) => {
     const old = json({ version: '1.54.1', agents: { default: {} }, mode: 'sse' })
-    const { base, run, ids, change, alice, bob, asked, gateway } = await unlisted(t, 'auto', { questions: old })
+    const { base, call, run, ids, change, alice, bob, asked, gateway } = await unlisted(t, 'auto', { pair, questions: old })
     await run(alice, 'a1', 'a2')
     t.strictSame(await ids(alice), ['a2', 'a1'])
     t.match((await change(alice, 'PATCH', 'a1', { name: 'x' })).json, { id: 'a1', name: 'x' })
@@ -63,13 +65,13 @@ void testEachPair(
 
 void test('auto: a runtime that has lists is believed, and its /info passes as it is', async (t) => {
   const says = json({ ...INFO, threadEndpoints: { ...NONE, list: true, inspect: true } })
-  const { base, alice } = await unlisted(t, 'auto', { answering: says, questions: says })
+  const { base, call, alice } = await unlisted(t, 'auto', { answering: says, questions: says })
   const answer = await call(`${base}/info`, { token: alice })
   t.strictSame(answer.json, { ...INFO, threadEndpoints: { ...NONE, list: true, inspect: true } })
 })
 
 void test('auto: an upstream that has told the gateway nothing is believed by what it tells the caller', async (t) => {
-  const { base, alice, upstream } = await unlisted(t, 'auto')
+  const { base, call, alice, upstream } = await unlisted(t, 'auto')
   t.match((await call(`${base}/info`, { token: alice })).json, { threadEndpoints: SERVED }, 'no lists: its 422 is answered here')
   upstream.answer(json({ ...INFO, threadEndpoints: { ...NONE, list: true } }))
   t.match((await call(`${base}/info`, { token: alice })).json, { threadEndpoints: { ...NONE, list: true } })
@@ -79,13 +81,13 @@ void test('auto: an upstream that has told the gateway nothing is believed by wh
 
 void test('table: what the upstream says of histories and of changes as they happen stays', async (t) => {
   const endpoints = { list: true, inspect: true, mutations: false, realtimeMetadata: true }
-  const { base, alice, upstream } = await unlisted(t, 'table')
+  const { base, call, alice, upstream } = await unlisted(t, 'table')
   upstream.answer(json({ ...INFO, threadEndpoints: endpoints }))
   t.match((await call(`${base}/info`, { token: alice })).json, { threadEndpoints: { ...endpoints, mutations: true } })
 })
 
 void test('table: what is no /info is no better for it', async (t) => {
-  const { base, alice, upstream } = await unlisted(t, 'table')
+  const { base, call, alice, upstream } = await unlisted(t, 'table')
   upstream.answer(json({ error: 'no' }, 500))
   t.strictSame((await call(`${base}/info`, { token: alice })).json, { error: 'no' })
   upstream.answer(json(['x']))
@@ -96,7 +98,7 @@ void test('table: what is no /info is no better for it', async (t) => {
 
 void test('/info that is too long to be rewritten in one turn is unusable', async (t) => {
   const agents = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`agent-${at}`, {}]))
-  const { base, alice } = await unlisted(t, 'table', { answering: json({ ...INFO, agents }), questions: json(INFO) })
+  const { base, call, alice } = await unlisted(t, 'table', { answering: json({ ...INFO, agents }), questions: json(INFO) })
   const answer = await call(`${base}/info`, { token: alice })
   t.same([answer.status, codeOf(answer)], [502, 'upstream-unusable'])
 })

@@ -1,14 +1,14 @@
 /** The list from the ownership table: whose threads, in which form and order. */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
 import { edited } from '../../testing/support/policies.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { unlisted, withoutLists, type List } from '../../testing/support/unlisted.ts'
 import { json } from '../../testing/support/upstream.ts'
 
-void testEachPair('everybody gets their own threads, the last used first, and the upstream is not asked', async (t) => {
-  const { run, ids, alice, bob, olga, asked } = await unlisted(t, 'table')
+void testEachPair('everybody gets their own threads, the last used first, and the upstream is not asked', async (t, pair) => {
+  const { run, ids, alice, bob, olga, asked } = await unlisted(t, 'table', { pair })
   await run(alice, 'a1', 'a2')
   await run(bob, 'b1')
   await run(alice, 'a3')
@@ -19,7 +19,7 @@ void testEachPair('everybody gets their own threads, the last used first, and th
 })
 
 void test('a thread stands there as the runtime would write it, and nothing else', async (t) => {
-  const { base, run, alice } = await unlisted(t, 'table')
+  const { base, call, run, alice } = await unlisted(t, 'table')
   await run(alice, 'a1')
   const answer = await call(`${base}/threads?agentId=default`, { token: alice })
   const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
@@ -34,8 +34,8 @@ void test('a thread stands there as the runtime would write it, and nothing else
   t.equal(answer.headers.get('cache-control'), 'private, no-store')
 })
 
-void testEachPair('limit and cursor walk the list, each thread once', async (t) => {
-  const { run, list, alice, bob } = await unlisted(t, 'table')
+void testEachPair('limit and cursor walk the list, each thread once', async (t, pair) => {
+  const { run, list, alice, bob } = await unlisted(t, 'table', { pair })
   await run(alice, 'a1', 'a2', 'a3')
   await run(bob, 'b1')
   await run(alice, 'a4', 'a5')
@@ -55,7 +55,7 @@ void testEachPair('limit and cursor walk the list, each thread once', async (t) 
 })
 
 void test('a list is of one agent, if the caller names it', async (t) => {
-  const { base, run, ids, alice } = await unlisted(t, 'table')
+  const { base, call, run, ids, alice } = await unlisted(t, 'table')
   await run(alice, 'a1')
   await call(`${base}/agent/other/run`, { token: alice, body: runInput('a2') })
   t.strictSame([...(await ids(alice))].toSorted(), ['a1', 'a2'])
@@ -72,7 +72,7 @@ const SUPPORTED = edited(
 )
 
 void test('deleted threads, withheld ones and such as were only suggested on or connected to are in nobody’s list', async (t) => {
-  const { base, run, ids, change, alice, olga, store } = await unlisted(t, 'table', { policy: SUPPORTED })
+  const { base, call, run, ids, change, alice, olga, store } = await unlisted(t, 'table', { policy: SUPPORTED })
   await run(alice, 'a1', 'a2', 'a3')
   await call(`${base}/agent/default/suggest`, { token: alice, body: runInput('s1') })
   await call(`${base}/agent/default/connect`, { token: alice, body: runInput('c1') })
@@ -96,8 +96,8 @@ void test('whoever may read everybody’s messages gets everybody’s threads, p
   t.strictSame(await ids(bob), ['b1'])
 })
 
-void testEachPair('what was granted is in the list of whoever may read it, as long as it is granted', async (t) => {
-  const { run, ids, alice, bob, olga, signer, store } = await unlisted(t, 'table')
+void testEachPair('what was granted is in the list of whoever may read it, as long as it is granted', async (t, pair) => {
+  const { run, ids, alice, bob, olga, signer, store } = await unlisted(t, 'table', { pair })
   await run(alice, 'a1', 'a2', 'a3', 'a4')
   const engineer = signer.sign('erin', { groups: ['eng', 'ops'] })
   const keeper = await store()
@@ -130,16 +130,16 @@ void test('anonymous callers get no list; where everybody is one user, they get 
   t.teardown(() => signer.remove())
   const authentication = { ...signer.authentication, mode: 'optional' }
   const optional = await unlisted(t, 'table', { signer, config: { authentication } })
-  const refused = await call(`${optional.base}/threads`)
+  const refused = await optional.call(`${optional.base}/threads`)
   t.strictSame([refused.status, codeOf(refused)], [403, 'not-allowed'])
   const off = await unlisted(t, 'table', { config: { authentication: { mode: 'off' } } })
-  for (const id of ['x1', 'x2']) await call(`${off.base}/agent/default/run`, { body: runInput(id) })
-  const { threads } = (await call(`${off.base}/threads`)).json as List
+  for (const id of ['x1', 'x2']) await off.call(`${off.base}/agent/default/run`, { body: runInput(id) })
+  const { threads } = (await off.call(`${off.base}/threads`)).json as List
   t.strictSame(threads.map(({ id }) => id).toSorted(), ['x1', 'x2'])
 })
 
 void test('a run that the upstream refused leaves nothing in the list', async (t) => {
-  const { base, ids, alice, upstream } = await unlisted(t, 'table')
+  const { base, call, ids, alice, upstream } = await unlisted(t, 'table')
   upstream.answer(json({ error: 'no' }, 400))
   await call(`${base}/agent/default/run`, { token: alice, body: runInput('a1') })
   t.strictSame(await ids(alice), [])

@@ -213,12 +213,16 @@ void test('a secret file that holds a key in any wrapping is refused at start', 
 
 void testFirstPair(
   'where another issuer has a shared secret, public keys are no secrets and the secret is no key of theirs',
-  async (t) => {
+  async (t, pair) => {
     const other = 'https://other.example'
-    const { fate, upstream } = await guarded(t, {
-      corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) },
-      other: { issuer: other, algorithms: ['HS256'], secret: SECRET },
-    })
+    const { fate, upstream } = await guarded(
+      t,
+      {
+        corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) },
+        other: { issuer: other, algorithms: ['HS256'], secret: SECRET },
+      },
+      { pair },
+    )
     t.equal(await fate(rsaToken(claims())), PASSED)
     t.equal(await fate(token({ alg: 'HS256' }, claims({ iss: other }), SECRET)), PASSED)
     const { length } = upstream.requests
@@ -325,11 +329,11 @@ void test('a good signature of another key is refused', async (t) => {
   t.equal(await heard(rsaGate(t), token({ alg: 'RS256' }, claims(), PAIRS.otherRsa.privateKey)), INVALID)
 })
 
-void testFirstPair('over the real gateway, nothing of this reaches the upstream', async (t) => {
+void testFirstPair('over the real gateway, nothing of this reaches the upstream', async (t, pair) => {
   const server = await startKeyServer(t)
   server.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
   for (const source of [{ publicKey: pemOf(PAIRS.rsa.publicKey) }, { jwksUri: `${server.url}/jwks` }]) {
-    const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256', 'PS256'], ...source } })
+    const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256', 'PS256'], ...source } }, { pair })
     t.equal(await fate(rsaToken(claims(), { kid: 'k' })), PASSED)
     for (const [wrapping, secret] of wrappingsOf(PAIRS.rsa.publicKey)) {
       t.equal(await fate(token({ alg: 'HS256', kid: 'k' }, claims(), secret)), REFUSED, wrapping)

@@ -36,15 +36,15 @@ void test('an audience is a string or a list of strings that names one of ours',
   for (const aud of [...OTHERS, undefined]) t.equal(await told(aud), MISMATCH, JSON.stringify(aud))
 })
 
-void testFirstPair('over the real gateway, a token for another service reaches nothing', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: { ...PUBLIC, audiences: ['chat', 'agents'] } })
+void testFirstPair('over the real gateway, a token for another service reaches nothing', async (t, pair) => {
+  const { fate, upstream } = await guarded(t, { corp: { ...PUBLIC, audiences: ['chat', 'agents'] } }, { pair })
   for (const aud of FITTING) t.equal(await fate(rsaToken(claims({ aud }))), PASSED, JSON.stringify(aud))
   for (const aud of [...OTHERS, undefined]) t.equal(await fate(rsaToken(claims({ aud }))), REFUSED, JSON.stringify(aud))
   t.equal(upstream.requests.length, FITTING.length)
 })
 
-void testFirstPair('an audience in another claim, under another name or on a prototype is none', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: PUBLIC })
+void testFirstPair('an audience in another claim, under another name or on a prototype is none', async (t, pair) => {
+  const { fate, upstream } = await guarded(t, { corp: PUBLIC }, { pair })
   for (const name of ['azp', 'client_id', 'audience', 'AUD', 'Aud', 'aud ', '/aud', 'resource', 'scope'])
     t.equal(await fate(rsaToken(claims({ aud: undefined, [name]: 'chat' }))), REFUSED, name)
   const text = JSON.stringify(claims({ aud: 'other' }))
@@ -55,12 +55,16 @@ void testFirstPair('an audience in another claim, under another name or on a pro
   t.equal(await fate(rsaToken(claims())), PASSED)
 })
 
-void testFirstPair('the audiences of one issuer are not those of another', async (t) => {
+void testFirstPair('the audiences of one issuer are not those of another', async (t, pair) => {
   const other = 'https://other.example'
-  const { fate } = await guarded(t, {
-    corp: { ...PUBLIC, audiences: ['chat'] },
-    other: { ...PUBLIC, issuer: other, audiences: ['files'] },
-  })
+  const { fate } = await guarded(
+    t,
+    {
+      corp: { ...PUBLIC, audiences: ['chat'] },
+      other: { ...PUBLIC, issuer: other, audiences: ['files'] },
+    },
+    { pair },
+  )
   t.equal(await fate(rsaToken(claims({ aud: 'chat' }))), PASSED)
   t.equal(await fate(rsaToken(claims({ iss: other, aud: 'files' }))), PASSED)
   t.equal(await fate(rsaToken(claims({ aud: 'files' }))), REFUSED)

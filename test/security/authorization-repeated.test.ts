@@ -6,7 +6,6 @@
  */
 import { gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 
 const TARGET = '/api/copilotkit/info'
@@ -52,14 +51,14 @@ const UNREADABLE: Readonly<Record<string, (a: string, b: string) => readonly str
 }
 
 for (const mode of ['required', 'optional', 'off'] as const) {
-  void testFirstPair(`in mode ${mode} more than one credential is refused, and nothing arrives`, async (t) => {
+  void testFirstPair(`in mode ${mode} more than one credential is refused, and nothing arrives`, async (t, pair) => {
     const signer = makeSigner()
     t.teardown(() => signer.remove())
     const config = { authentication: { ...signer.authentication, mode } }
-    const { gateway, upstream, alice, bob } = await gated(t, undefined, { signer, config })
+    const { gateway, upstream, alice, bob } = await gated(t, undefined, { pair, signer, config })
     for (const [name, lines] of [...Object.entries(REPEATED), ...Object.entries(UNREADABLE)]) {
       for (const order of [lines(alice, bob), lines(bob, alice)]) {
-        const answer = await ask(gateway.url, { target: TARGET, lines: order })
+        const answer = await gateway.ask({ target: TARGET, lines: order })
         t.match(answer, { status: 400, body: '"code":"header-malformed"' }, name)
       }
     }
@@ -69,7 +68,7 @@ for (const mode of ['required', 'optional', 'off'] as const) {
       'nobody was found out',
     )
 
-    t.equal((await ask(gateway.url, { target: TARGET, token: alice })).status, 200, 'one is fine')
+    t.equal((await gateway.ask({ target: TARGET, token: alice })).status, 200, 'one is fine')
     t.same(
       upstream.requests.map(({ headers }) => headers.get('authorization')),
       [[`Bearer ${alice}`]],
@@ -77,8 +76,8 @@ for (const mode of ['required', 'optional', 'off'] as const) {
   })
 }
 
-void testFirstPair('names that are nearly Authorization are no second one: they end here', async (t) => {
-  const { gateway, upstream, alice, bob } = await gated(t)
+void testFirstPair('names that are nearly Authorization are no second one: they end here', async (t, pair) => {
+  const { gateway, upstream, alice, bob } = await gated(t, undefined, { pair })
   for (const name of [
     'Proxy-Authorization',
     'X-Authorization',
@@ -88,8 +87,8 @@ void testFirstPair('names that are nearly Authorization are no second one: they 
     'WWW-Authorization',
   ]) {
     // prettier-ignore
-    t.equal((await ask(gateway.url, { target: TARGET, lines: [`${name}: Bearer ${bob}`] })).status, 401, name)
-    const both = await ask(gateway.url, { target: TARGET, token: alice, lines: [`${name}: Bearer ${bob}`] })
+    t.equal((await gateway.ask({ target: TARGET, lines: [`${name}: Bearer ${bob}`] })).status, 401, name)
+    const both = await gateway.ask({ target: TARGET, token: alice, lines: [`${name}: Bearer ${bob}`] })
     t.equal(both.status, 200, name)
   }
   t.equal(upstream.requests.length, 6)

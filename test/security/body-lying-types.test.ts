@@ -8,7 +8,6 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { events } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn } from './thread-routes.ts'
 
@@ -16,8 +15,8 @@ const RUN = `${BASE}/agent/default/run`
 const BODY = Buffer.from(JSON.stringify(runInput('t1')))
 const length = (body: Uint8Array): string => `Content-Length: ${body.length}`
 
-void testEachPair('application/json passes, with no charset but utf-8, and goes on as application/json', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events())
+void testEachPair('application/json passes, with no charset but utf-8, and goes on as application/json', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair })
   for (const type of [
     'application/json',
     'Application/JSON',
@@ -27,7 +26,7 @@ void testEachPair('application/json passes, with no charset but utf-8, and goes 
     'application/json;charset="UTF-8"',
   ]) {
     const framing = [`Content-Type: ${type}`, length(BODY)]
-    t.equal((await ask(gateway.url, { target: RUN, token: alice, body: BODY, framing })).status, 200, type)
+    t.equal((await gateway.ask({ target: RUN, token: alice, body: BODY, framing })).status, 200, type)
     t.same(upstream.requests.at(-1)?.headers.get('content-type'), ['application/json'], type)
     t.ok(upstream.requests.at(-1)?.body.equals(BODY), type)
   }
@@ -73,24 +72,24 @@ const OTHER_TYPES = [
   '',
 ]
 
-void testEachPair('every other type is 415 on every route that takes JSON, and nothing arrives', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('every other type is 415 on every route that takes JSON, and nothing arrives', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const type of OTHER_TYPES) {
     const framing = [`Content-Type: ${Buffer.from(type).toString('latin1')}`, length(BODY)]
-    const answer = await ask(gateway.url, { target: RUN, token: alice, body: BODY, framing })
+    const answer = await gateway.ask({ target: RUN, token: alice, body: BODY, framing })
     t.same([answer.status, codeIn(answer)], [415, 'media-type-unsupported'], type)
   }
   for (const { target } of BODY_TARGETS) {
     for (const framing of [['Content-Type: text/plain', length(BODY)], [length(BODY)]]) {
-      const answer = await ask(gateway.url, { target, token: alice, body: BODY, framing })
+      const answer = await gateway.ask({ target, token: alice, body: BODY, framing })
       t.same([answer.status, codeIn(answer)], [415, 'media-type-unsupported'], target)
     }
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('every coding but identity is 415, whether the body has it or not', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events())
+void testEachPair('every coding but identity is 415, whether the body has it or not', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair })
   for (const [coding, body] of [
     ['gzip', gzipSync(BODY)],
     ['gzip', BODY],
@@ -109,18 +108,18 @@ void testEachPair('every coding but identity is 415, whether the body has it or 
     ['x', BODY],
   ] as const) {
     const framing = ['Content-Type: application/json', `Content-Encoding: ${coding}`, length(body)]
-    const answer = await ask(gateway.url, { target: RUN, token: alice, body, framing })
+    const answer = await gateway.ask({ target: RUN, token: alice, body, framing })
     t.same([answer.status, codeIn(answer)], [415, 'media-type-unsupported'], coding)
   }
   t.equal(upstream.beginnings(), 0)
   const framing = ['Content-Type: application/json', 'Content-Encoding: identity', length(BODY)]
-  t.equal((await ask(gateway.url, { target: RUN, token: alice, body: BODY, framing })).status, 200)
+  t.equal((await gateway.ask({ target: RUN, token: alice, body: BODY, framing })).status, 200)
   t.notOk(upstream.requests[0]?.headers.has('content-encoding'))
   t.ok(upstream.requests[0]?.body.equals(BODY))
 })
 
-void testEachPair('two types or two codings are 400, whichever is the good one', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('two types or two codings are 400, whichever is the good one', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const json = 'Content-Type: application/json'
   for (const lines of [
     [json, json],
@@ -129,7 +128,7 @@ void testEachPair('two types or two codings are 400, whichever is the good one',
     [json, 'Content-Encoding: identity', 'Content-Encoding: gzip'],
     [json, 'Content-Encoding: gzip', 'content-encoding: identity'],
   ]) {
-    const answer = await ask(gateway.url, { target: RUN, token: alice, body: BODY, framing: [...lines, length(BODY)] })
+    const answer = await gateway.ask({ target: RUN, token: alice, body: BODY, framing: [...lines, length(BODY)] })
     t.same([answer.status, codeIn(answer)], [400, 'header-malformed'], lines.join(' | '))
   }
   t.equal(upstream.beginnings(), 0)

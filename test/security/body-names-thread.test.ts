@@ -5,35 +5,38 @@
  * one key that the upstream reads.
  */
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { owners } from '../../testing/support/rows.ts'
 import { events } from '../../testing/support/upstream.ts'
 import { BODY_TARGETS, codeIn, run } from './thread-routes.ts'
 
 /** A gateway where `mine` is alice's and `foreign` is bob's. */
-async function owned(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { readonly before: number }> {
-  const gate = await gated(t, events())
-  t.equal(await run(gate.gateway.url, gate.alice, 'mine'), 200)
-  t.equal(await run(gate.gateway.url, gate.bob, 'foreign'), 200)
+async function owned(t: Parameters<typeof gated>[0], pair: Pair): Promise<GatedUpstream & { readonly before: number }> {
+  const gate = await gated(t, events(), { pair })
+  t.equal(await run(gate.gateway, gate.alice, 'mine'), 200)
+  t.equal(await run(gate.gateway, gate.bob, 'foreign'), 200)
   return { ...gate, before: gate.upstream.beginnings() }
 }
 
-void testEachPair('run, connect, suggest and annotate are refused for a foreign thread and pass for an own one', async (t) => {
-  const { gateway, alice, olga, upstream, before } = await owned(t)
-  for (const { name, target, body } of BODY_TARGETS) {
-    for (const token of [alice, olga]) {
-      const answer = await ask(gateway.url, { target, token, body: JSON.stringify(body('foreign')) })
-      t.same([answer.status, codeIn(answer)], [403, 'not-owner'], name)
+void testEachPair(
+  'run, connect, suggest and annotate are refused for a foreign thread and pass for an own one',
+  async (t, pair) => {
+    const { gateway, alice, olga, upstream, before } = await owned(t, pair)
+    for (const { name, target, body } of BODY_TARGETS) {
+      for (const token of [alice, olga]) {
+        const answer = await gateway.ask({ target, token, body: JSON.stringify(body('foreign')) })
+        t.same([answer.status, codeIn(answer)], [403, 'not-owner'], name)
+      }
     }
-  }
-  t.equal(upstream.beginnings(), before)
-  for (const { name, target, body } of BODY_TARGETS) {
-    t.equal((await ask(gateway.url, { target, token: alice, body: JSON.stringify(body('mine')) })).status, 200, name)
-    t.equal(upstream.requests.at(-1)?.target, target)
-    t.match(upstream.requests.at(-1)?.json, { threadId: 'mine' }, name)
-  }
-})
+    t.equal(upstream.beginnings(), before)
+    for (const { name, target, body } of BODY_TARGETS) {
+      t.equal((await gateway.ask({ target, token: alice, body: JSON.stringify(body('mine')) })).status, 200, name)
+      t.equal(upstream.requests.at(-1)?.target, target)
+      t.match(upstream.requests.at(-1)?.json, { threadId: 'mine' }, name)
+    }
+  },
+)
 
 const NOT_IDS: readonly unknown[] = [
   undefined,
@@ -98,11 +101,11 @@ const NOT_IDS: readonly unknown[] = [
 
 void testEachPair(
   'an id that is missing, of another type or outside the grammar is 400 on all of them, and owns nothing',
-  async (t) => {
-    const { gateway, alice, upstream, before } = await owned(t)
+  async (t, pair) => {
+    const { gateway, alice, upstream, before } = await owned(t, pair)
     for (const { name, target, body } of BODY_TARGETS) {
       for (const id of NOT_IDS) {
-        const answer = await ask(gateway.url, { target, token: alice, body: JSON.stringify(body(id)) })
+        const answer = await gateway.ask({ target, token: alice, body: JSON.stringify(body(id)) })
         t.same([answer.status, codeIn(answer)], [400, 'thread-id-invalid'], `${name} ${JSON.stringify(id ?? null).slice(0, 60)}`)
       }
     }
@@ -132,11 +135,11 @@ const ELSEWHERE: Record<string, Record<string, unknown>> = {
   'names of every object': { constructor: { threadId: 'foreign' }, prototype: { threadId: 'foreign' }, toString: 'foreign' },
 }
 
-void testEachPair('a thread named under any other key counts for nothing and does not arrive', async (t) => {
-  const { gateway, alice, upstream, before } = await owned(t)
+void testEachPair('a thread named under any other key counts for nothing and does not arrive', async (t, pair) => {
+  const { gateway, alice, upstream, before } = await owned(t, pair)
   for (const { name, target, body } of BODY_TARGETS) {
     for (const [where, more] of Object.entries(ELSEWHERE)) {
-      const alone = await ask(gateway.url, { target, token: alice, body: JSON.stringify({ ...body(undefined), ...more }) })
+      const alone = await gateway.ask({ target, token: alice, body: JSON.stringify({ ...body(undefined), ...more }) })
       t.same([alone.status, codeIn(alone)], [400, 'thread-id-invalid'], `${name} by ${where} alone`)
     }
   }
@@ -147,45 +150,48 @@ void testEachPair('a thread named under any other key counts for nothing and doe
         { ...more, ...body('mine') },
         { ...body('mine'), ...more },
       ]) {
-        t.equal((await ask(gateway.url, { target, token: alice, body: JSON.stringify(sent) })).status, 200, `${name} ${where}`)
+        t.equal((await gateway.ask({ target, token: alice, body: JSON.stringify(sent) })).status, 200, `${name} ${where}`)
         const arrived = upstream.requests.at(-1)!
         t.match(arrived.json, { threadId: 'mine' })
         t.notMatch(arrived.body.toString(), 'foreign', `${name} ${where}`)
       }
       const foreign = JSON.stringify({ ...body('foreign'), ...more, thread_id: 'mine', params: { threadId: 'mine' } })
-      t.equal((await ask(gateway.url, { target, token: alice, body: foreign })).status, 403, `${name} ${where}, the other way`)
+      t.equal((await gateway.ask({ target, token: alice, body: foreign })).status, 403, `${name} ${where}, the other way`)
     }
   }
 })
 
-void testEachPair('a thread named in the query, in a header or in the path of a body route counts for nothing', async (t) => {
-  const { gateway, alice, upstream, before } = await owned(t)
-  const lines = ['x-thread-id: mine', 'thread-id: mine', 'X-CopilotKit-Thread-Id: mine', 'Cookie: threadId=mine']
-  for (const { name, target, body } of BODY_TARGETS) {
-    for (const query of [
-      '?threadId=mine',
-      '?thread_id=mine',
-      '?threadId=mine&threadId=foreign',
-      '?threadId[]=mine',
-      '?params.threadId=mine',
-    ]) {
-      const raw = { token: alice, target: `${target}${query.replaceAll('[', '%5B').replaceAll(']', '%5D')}`, lines }
-      const foreign = await ask(gateway.url, { ...raw, body: JSON.stringify(body('foreign')) })
-      t.same([foreign.status, codeIn(foreign)], [403, 'not-owner'], `${name} ${query}`)
-      const none = await ask(gateway.url, { ...raw, body: JSON.stringify(body(undefined)) })
-      t.same([none.status, codeIn(none)], [400, 'thread-id-invalid'], `${name} ${query}`)
+void testEachPair(
+  'a thread named in the query, in a header or in the path of a body route counts for nothing',
+  async (t, pair) => {
+    const { gateway, alice, upstream, before } = await owned(t, pair)
+    const lines = ['x-thread-id: mine', 'thread-id: mine', 'X-CopilotKit-Thread-Id: mine', 'Cookie: threadId=mine']
+    for (const { name, target, body } of BODY_TARGETS) {
+      for (const query of [
+        '?threadId=mine',
+        '?thread_id=mine',
+        '?threadId=mine&threadId=foreign',
+        '?threadId[]=mine',
+        '?params.threadId=mine',
+      ]) {
+        const raw = { token: alice, target: `${target}${query.replaceAll('[', '%5B').replaceAll(']', '%5D')}`, lines }
+        const foreign = await gateway.ask({ ...raw, body: JSON.stringify(body('foreign')) })
+        t.same([foreign.status, codeIn(foreign)], [403, 'not-owner'], `${name} ${query}`)
+        const none = await gateway.ask({ ...raw, body: JSON.stringify(body(undefined)) })
+        t.same([none.status, codeIn(none)], [400, 'thread-id-invalid'], `${name} ${query}`)
+      }
+      for (const more of ['/mine', '/mine/run', '/threads/mine', '/threads/mine/messages']) {
+        const answer = await gateway.ask({ target: `${target}${more}`, token: alice, body: JSON.stringify(body('foreign')) })
+        t.equal(answer.status, 404, `${target}${more}`)
+      }
     }
-    for (const more of ['/mine', '/mine/run', '/threads/mine', '/threads/mine/messages']) {
-      const answer = await ask(gateway.url, { target: `${target}${more}`, token: alice, body: JSON.stringify(body('foreign')) })
-      t.equal(answer.status, 404, `${target}${more}`)
+    t.equal(upstream.beginnings(), before)
+    for (const { name, target, body } of BODY_TARGETS) {
+      const request = { target: `${target}?threadId=foreign&thread_id=foreign`, token: alice, lines: ['x-thread-id: foreign'] }
+      t.equal((await gateway.ask({ ...request, body: JSON.stringify(body('mine')) })).status, 200, name)
+      const arrived = upstream.requests.at(-1)!
+      t.equal(arrived.target, target, 'no query of it arrives')
+      t.notMatch(JSON.stringify([arrived.rawHeaders, arrived.body.toString()]), 'foreign')
     }
-  }
-  t.equal(upstream.beginnings(), before)
-  for (const { name, target, body } of BODY_TARGETS) {
-    const request = { target: `${target}?threadId=foreign&thread_id=foreign`, token: alice, lines: ['x-thread-id: foreign'] }
-    t.equal((await ask(gateway.url, { ...request, body: JSON.stringify(body('mine')) })).status, 200, name)
-    const arrived = upstream.requests.at(-1)!
-    t.equal(arrived.target, target, 'no query of it arrives')
-    t.notMatch(JSON.stringify([arrived.rawHeaders, arrived.body.toString()]), 'foreign')
-  }
-})
+  },
+)

@@ -5,7 +5,6 @@
  */
 import { gzipSync } from 'node:zlib'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { events } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, run } from './thread-routes.ts'
@@ -158,24 +157,25 @@ const GROUPS: Record<string, Record<string, string | Uint8Array>> = {
 }
 
 for (const [group, bodies] of Object.entries(GROUPS)) {
-  void testEachPair(`${group}: 400 body-malformed, and nothing arrives`, async (t) => {
-    const { gateway, alice, bob, upstream } = await gated(t, events())
-    t.equal(await run(gateway.url, alice, 'mine'), 200)
-    t.equal(await run(gateway.url, bob, 'foreign'), 200)
+  void testEachPair(`${group}: 400 body-malformed, and nothing arrives`, async (t, pair) => {
+    const { gateway, alice, bob, upstream } = await gated(t, events(), { pair })
+    t.equal(await run(gateway, alice, 'mine'), 200)
+    t.equal(await run(gateway, bob, 'foreign'), 200)
     const before = upstream.beginnings()
     for (const [name, body] of Object.entries(bodies)) {
-      const answer = await ask(gateway.url, { target: RUN, token: alice, body })
+      const answer = await gateway.ask({ target: RUN, token: alice, body })
       t.same([answer.status, codeIn(answer)], [400, 'body-malformed'], name)
     }
     t.equal(upstream.beginnings(), before)
-    t.equal((await ask(gateway.url, { target: RUN, token: alice, body: HONEST })).status, 200, 'the honest spelling passes')
+    t.equal((await gateway.ask({ target: RUN, token: alice, body: HONEST })).status, 200, 'the honest spelling passes')
     t.equal(upstream.requests.at(-1)?.body.toString(), HONEST)
   })
 }
 
-void testEachPair('every route that takes JSON reads it by the same rules', async (t, { client }) => {
-  const { gateway, alice, olga, upstream } = await gated(t, events(), { config: { upstream: { userScoped: true } } })
-  t.equal(await run(gateway.url, alice, 'mine'), 200)
+void testEachPair('every route that takes JSON reads it by the same rules', async (t, pair) => {
+  const { client } = pair
+  const { gateway, alice, olga, upstream } = await gated(t, events(), { pair, config: { upstream: { userScoped: true } } })
+  t.equal(await run(gateway, alice, 'mine'), 200)
   const targets: readonly (readonly [string, string, string])[] = [
     ...BODY_TARGETS.map(({ target }) => ['POST', target, alice] as const),
     ['POST', `${BASE}/agent/default/stop/mine`, alice],
@@ -199,17 +199,18 @@ void testEachPair('every route that takes JSON reads it by the same rules', asyn
       // In an envelope null is no body, and these can do without one.
       const optional = method === 'DELETE' || /\/(?:stop\/mine|archive|subscribe|clear)$/.test(target)
       if (client === 'single-route' && body === 'null' && optional) continue
-      const answer = await ask(gateway.url, { method, target, token, body })
+      const answer = await gateway.ask({ method, target, token, body })
       t.same([answer.status, codeIn(answer)], [400, 'body-malformed'], `${method} ${target} ${body}`)
     }
   }
   t.equal(upstream.beginnings(), before)
 })
 
-void testEachPair('what passes arrives written anew, with one reading left', async (t, { client }) => {
+void testEachPair('what passes arrives written anew, with one reading left', async (t, pair) => {
+  const { client } = pair
   // The envelope is a level of its own.
   const deepest = nested(client === 'single-route' ? 127 : 128)
-  const { gateway, alice, upstream } = await gated(t, events())
+  const { gateway, alice, upstream } = await gated(t, events(), { pair })
   for (const [sent, arrived] of [
     [
       ' { "state" : {"\\u0061" : 1.0e1, "ü":"\\u00fc"},\n"\\u0074hreadId":"mine" } ',
@@ -229,7 +230,7 @@ void testEachPair('what passes arrives written anew, with one reading left', asy
     ['{"threadId":"mine","state":{"a\\\\":1,"a":2}}', '{"threadId":"mine","state":{"a\\\\":1,"a":2}}'],
     [deepest, deepest],
   ] as const) {
-    t.equal((await ask(gateway.url, { target: RUN, token: alice, body: sent })).status, 200, sent.slice(0, 60))
+    t.equal((await gateway.ask({ target: RUN, token: alice, body: sent })).status, 200, sent.slice(0, 60))
     const { body, headers } = upstream.requests.at(-1)!
     t.equal(body.toString('utf8'), arrived)
     t.same(headers.get('content-length'), [String(Buffer.byteLength(arrived))])

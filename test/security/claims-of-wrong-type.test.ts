@@ -12,7 +12,6 @@ import type { User } from '../../src/core/decide/principal.ts'
 import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
 import { guarded } from '../../testing/support/guarded.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { claims, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 
 const CORP = { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } }
@@ -62,11 +61,11 @@ const MISSHAPEN: readonly Part[] = [
   { role: 'threads:operate' },
 ]
 
-void testFirstPair('the route of operators opens for them and for nobody whose claims merely look like it', async (t) => {
-  const { gateway, upstream } = await guarded(t, CORP)
+void testFirstPair('the route of operators opens for them and for nobody whose claims merely look like it', async (t, pair) => {
+  const { gateway, upstream } = await guarded(t, CORP, { pair })
   const clear = async (changes: Part | string) => {
     const token = rsaToken(typeof changes === 'string' ? changes : claims(changes))
-    const { status, body } = await ask(gateway.url, { method: 'POST', target: '/api/copilotkit/threads/clear', token })
+    const { status, body } = await gateway.ask({ method: 'POST', target: '/api/copilotkit/threads/clear', token })
     return `${status} ${/"code":"([^"]*)"/.exec(body)?.[1] ?? ''}`
   }
   for (const changes of [{}, ...MISSHAPEN]) t.equal(await clear(changes), '403 not-allowed', JSON.stringify(changes))
@@ -123,31 +122,34 @@ void test('a lone surrogate is no character', async (t) => {
   }
 })
 
-void testFirstPair('over the real gateway a malformed id is 400 on every route, and nothing reaches the upstream', async (t) => {
-  const { gateway, upstream } = await guarded(t, CORP)
-  const answer = async (method: string, target: string, token: string) => {
-    const { status, body } = await ask(gateway.url, { method, target: `/api/copilotkit${target}`, token })
-    return `${status} ${/"code":"([^"]*)"/.exec(body)?.[1] ?? ''}`
-  }
-  const texts = SURROGATES.map((sub) => JSON.stringify(claims({ sub: 'SUB', role: 'operator' })).replace('SUB', sub))
-  for (const payload of [...BAD_IDS.map(([, sub]) => claims({ sub, role: 'operator' })), ...texts]) {
-    for (const [method, target] of [
-      ['GET', '/info'],
-      ['POST', '/threads/clear'],
-      ['GET', '/threads/t1/messages'],
-      ['GET', '/nowhere'],
-    ] as const) {
-      t.equal(
-        await answer(method, target, rsaToken(payload)),
-        '400 user-id-invalid',
-        `${method} ${target} ${JSON.stringify(payload)}`,
-      )
+void testFirstPair(
+  'over the real gateway a malformed id is 400 on every route, and nothing reaches the upstream',
+  async (t, pair) => {
+    const { gateway, upstream } = await guarded(t, CORP, { pair })
+    const answer = async (method: string, target: string, token: string) => {
+      const { status, body } = await gateway.ask({ method, target: `/api/copilotkit${target}`, token })
+      return `${status} ${/"code":"([^"]*)"/.exec(body)?.[1] ?? ''}`
     }
-  }
-  t.equal(upstream.beginnings(), 0)
-  t.equal(await answer('GET', '/info', rsaToken(claims())), '200 ')
-  t.equal(upstream.requests.length, 1)
-})
+    const texts = SURROGATES.map((sub) => JSON.stringify(claims({ sub: 'SUB', role: 'operator' })).replace('SUB', sub))
+    for (const payload of [...BAD_IDS.map(([, sub]) => claims({ sub, role: 'operator' })), ...texts]) {
+      for (const [method, target] of [
+        ['GET', '/info'],
+        ['POST', '/threads/clear'],
+        ['GET', '/threads/t1/messages'],
+        ['GET', '/nowhere'],
+      ] as const) {
+        t.equal(
+          await answer(method, target, rsaToken(payload)),
+          '400 user-id-invalid',
+          `${method} ${target} ${JSON.stringify(payload)}`,
+        )
+      }
+    }
+    t.equal(upstream.beginnings(), 0)
+    t.equal(await answer('GET', '/info', rsaToken(claims())), '200 ')
+    t.equal(upstream.requests.length, 1)
+  },
+)
 
 void test('any other string is an id as it stands', async (t) => {
   const ids = ['a', 'a'.repeat(255), ' alice ', 'auth0|5f7', 'a:b', 'Ålice', '\u{1f9f5}'.repeat(255), 'corp:alice', '42', 'null', '[object Object]'] // prettier-ignore

@@ -6,7 +6,6 @@
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { json } from '../../testing/support/upstream.ts'
 
 const TARGET = '/api/copilotkit/info'
@@ -50,18 +49,18 @@ const CONFIG = {
 
 const OWN_LINES = ['X-Tenant: one', 'Accept: text/plain', 'User-Agent: chat/1', 'Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'] // prettier-ignore
 
-void testFirstPair('names in Connection take nothing away that the gateway sets or lets through', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, json({}), { config: CONFIG })
+void testFirstPair('names in Connection take nothing away that the gateway sets or lets through', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, json({}), { pair, config: CONFIG })
   const body = JSON.stringify(runInput('t1'))
   for (const request of [{ target: TARGET }, { target: '/api/copilotkit/agent/default/run', body }]) {
-    const honest = await ask(gateway.url, { ...request, token: alice, lines: OWN_LINES })
+    const honest = await gateway.ask({ ...request, token: alice, lines: OWN_LINES })
     t.equal(honest.status, 200)
     const wanted = upstream.requests.at(-1)
     for (const name of NAMED) {
       if ('body' in request || !name.startsWith('content-')) t.ok(wanted?.headers.has(name), `${name} is there to be taken away`)
     }
     for (const [how, lines] of Object.entries(CONNECTIONS)) {
-      t.equal((await ask(gateway.url, { ...request, token: alice, lines: [...OWN_LINES, ...lines] })).status, 200, how)
+      t.equal((await gateway.ask({ ...request, token: alice, lines: [...OWN_LINES, ...lines] })).status, 200, how)
       const got = upstream.requests.at(-1)
       for (const name of NAMED) {
         // The request id is another one, and so is the body's run id; its length is the same.
@@ -74,18 +73,18 @@ void testFirstPair('names in Connection take nothing away that the gateway sets 
   }
 })
 
-void testFirstPair('nor does naming one get a request past the gate', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, undefined, { config: CONFIG })
+void testFirstPair('nor does naming one get a request past the gate', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair, config: CONFIG })
   for (const [how, lines] of Object.entries(CONNECTIONS)) {
-    t.equal((await ask(gateway.url, { target: TARGET, lines })).status, 401, how)
+    t.equal((await gateway.ask({ target: TARGET, lines })).status, 401, how)
     const twice = [...lines, `Authorization: Bearer ${alice}`]
-    t.equal((await ask(gateway.url, { target: TARGET, token: alice, lines: twice })).status, 400, `${how}, and two credentials`)
+    t.equal((await gateway.ask({ target: TARGET, token: alice, lines: twice })).status, 400, `${how}, and two credentials`)
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testFirstPair('hop-by-hop headers end here, whether Connection names them or not', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testFirstPair('hop-by-hop headers end here, whether Connection names them or not', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const hop = [
     'Keep-Alive: timeout=1, max=1',
     'Proxy-Authorization: Basic eDp5',
@@ -103,20 +102,20 @@ void testFirstPair('hop-by-hop headers end here, whether Connection names them o
   ]
   const names = hop.map((line) => line.slice(0, line.indexOf(':')))
   for (const connection of [[], [`Connection: ${names.join(', ')}`], ['Connection: close'], ['Connection: keep-alive']]) {
-    t.equal((await ask(gateway.url, { target: TARGET, token: alice, lines: [...hop, ...connection] })).status, 200)
+    t.equal((await gateway.ask({ target: TARGET, token: alice, lines: [...hop, ...connection] })).status, 200)
     t.same([...(upstream.requests.at(-1)?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // prettier-ignore
     t.same(upstream.requests.at(-1)?.headers.get('connection'), ['keep-alive'])
   }
 })
 
-void testFirstPair('what the upstream names in its Connection ends here as well', async (t) => {
+void testFirstPair('what the upstream names in its Connection ends here as well', async (t, pair) => {
   const { gateway, alice } = await gated(t, (_request, response) => {
     const headers = { connection: 'close, x-hop', 'x-hop': '1', 'keep-alive': 'timeout=9', 'proxy-authenticate': 'Basic', 'x-end': '1' }
     response.writeHead(200, { 'content-type': 'application/json', ...headers }).end('{}')
-  }) // prettier-ignore
+  }, { pair }) // prettier-ignore
   // Not /info, which is written anew for a client of the other transport.
   const body = JSON.stringify(runInput('t1'))
-  const answer = await ask(gateway.url, { target: '/api/copilotkit/agent/default/run', token: alice, body })
+  const answer = await gateway.ask({ target: '/api/copilotkit/agent/default/run', token: alice, body })
   t.equal(answer.status, 200)
   t.equal(answer.headers.get('x-end'), '1')
   for (const name of ['x-hop', 'proxy-authenticate']) t.notOk(answer.headers.has(name), name)

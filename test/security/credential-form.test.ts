@@ -10,7 +10,6 @@ import { bearerToken } from '../../src/auth/authenticate.ts'
 import { rsaToken } from '../../testing/support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { claims, PAIRS, pemOf } from '../../testing/support/signing.ts'
 
 const CORP = { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } }
@@ -88,30 +87,33 @@ const valuesWith = (good: string): readonly string[] => [
 /** Values that hold nothing. */
 const EMPTY = ['', ' ', '\t', 'Bearer', 'Bearer ', 'Bearer\t', 'Bearer  ', 'Bearer .', 'Bearer ..', 'Bearer null', 'Bearer undefined', 'Bearer [object Object]', 'Bearer false', 'null', 'anonymous', 'Bearer anonymous', 'Bearer -', 'Bearer *', '*', 'Bearer {}', 'Basic', 'Basic Og=='] // prettier-ignore
 
-void testFirstPair('a credential in any other form is none, and nothing reaches the upstream', async (t) => {
+void testFirstPair('a credential in any other form is none, and nothing reaches the upstream', async (t, pair) => {
   const good = rsaToken(claims())
-  const { fateOf, upstream } = await guarded(t, CORP)
+  const { fateOf, upstream } = await guarded(t, CORP, { pair })
   for (const value of [...valuesWith(good), ...EMPTY])
     t.equal(await fateOf(`Authorization: ${value}`), REFUSED, value.replace(good, 'TOKEN'))
   t.equal(await fateOf(), MISSING)
   t.same(upstream.requests, [])
 })
 
-void testFirstPair('what is left open in HTTP is left open: the case of the name, and space around the value', async (t) => {
-  const good = rsaToken(claims())
-  const { fateOf, upstream } = await guarded(t, CORP)
-  const lines = [`Authorization: Bearer ${good}`, `authorization: Bearer ${good}`, `AUTHORIZATION: Bearer ${good}`, `Authorization:Bearer ${good}`, `Authorization: \t Bearer ${good} \t `] // prettier-ignore
-  for (const line of lines) t.equal(await fateOf(line), PASSED, line.replace(good, 'TOKEN'))
-  t.same(
-    upstream.requests.map((request) => request.headers.get('authorization')),
-    lines.map(() => [`Bearer ${good}`]),
-    'the upstream gets it once, as it was verified',
-  )
-})
+void testFirstPair(
+  'what is left open in HTTP is left open: the case of the name, and space around the value',
+  async (t, pair) => {
+    const good = rsaToken(claims())
+    const { fateOf, upstream } = await guarded(t, CORP, { pair })
+    const lines = [`Authorization: Bearer ${good}`, `authorization: Bearer ${good}`, `AUTHORIZATION: Bearer ${good}`, `Authorization:Bearer ${good}`, `Authorization: \t Bearer ${good} \t `] // prettier-ignore
+    for (const line of lines) t.equal(await fateOf(line), PASSED, line.replace(good, 'TOKEN'))
+    t.same(
+      upstream.requests.map((request) => request.headers.get('authorization')),
+      lines.map(() => [`Bearer ${good}`]),
+      'the upstream gets it once, as it was verified',
+    )
+  },
+)
 
-void testFirstPair('several credentials are refused, whichever of them is good', async (t) => {
+void testFirstPair('several credentials are refused, whichever of them is good', async (t, pair) => {
   const good = rsaToken(claims())
-  const { fateOf, upstream } = await guarded(t, CORP)
+  const { fateOf, upstream } = await guarded(t, CORP, { pair })
   const [one, bad, basicOne] = [`Authorization: Bearer ${good}`, 'Authorization: Bearer a.b.c', 'Authorization: Basic YTpi']
   for (const lines of [
     [one, one],
@@ -135,9 +137,9 @@ void testFirstPair('several credentials are refused, whichever of them is good',
   t.equal(await fateOf(one), PASSED)
 })
 
-void testFirstPair('a header line that is none is no credential', async (t) => {
+void testFirstPair('a header line that is none is no credential', async (t, pair) => {
   const good = rsaToken(claims())
-  const { fateOf, upstream } = await guarded(t, CORP)
+  const { fateOf, upstream } = await guarded(t, CORP, { pair })
   for (const line of [
     `Authorization:\r\n Bearer ${good}`,
     `Authorization: Bearer\r\n ${good}`,
@@ -161,9 +163,9 @@ void testFirstPair('a header line that is none is no credential', async (t) => {
   t.equal(await fateOf(`Authorization: Bearer ${good}`), PASSED)
 })
 
-void testFirstPair('a token in another place is not looked for', async (t) => {
+void testFirstPair('a token in another place is not looked for', async (t, pair) => {
   const good = rsaToken(claims())
-  const { fateOf, gateway, upstream } = await guarded(t, CORP)
+  const { fateOf, gateway, upstream } = await guarded(t, CORP, { pair })
   // prettier-ignore
   const names = [
     'Proxy-Authorization', 'X-Authorization', 'X-Forwarded-Authorization', 'X-Original-Authorization', 'Authentication', 'Authorization-', 'X-Access-Token', 'X-Auth-Token',
@@ -184,14 +186,14 @@ void testFirstPair('a token in another place is not looked for', async (t) => {
   ])
     t.equal(await fateOf(who), MISSING, who)
   for (const name of ['access_token', 'token', 'id_token', 'jwt', 'authorization', 'Authorization', 'auth', 'bearer']) {
-    const { status } = await ask(gateway.url, { target: `/api/copilotkit/info?${name}=${good}` })
+    const { status } = await gateway.ask({ target: `/api/copilotkit/info?${name}=${good}` })
     t.equal(status, 401, `?${name}=`)
   }
   const form = `access_token=${good}`
   const framing = ['Content-Type: application/x-www-form-urlencoded', `Content-Length: ${form.length}`]
-  t.equal((await ask(gateway.url, { target: '/api/copilotkit/threads/clear', body: form, framing })).status, 401, 'a form')
+  t.equal((await gateway.ask({ target: '/api/copilotkit/threads/clear', body: form, framing })).status, 401, 'a form')
   const body = JSON.stringify({ method: 'info', access_token: good, token: good, authorization: `Bearer ${good}` })
-  t.equal((await ask(gateway.url, { target: '/api/copilotkit', body })).status, 401, 'a body')
+  t.equal((await gateway.ask({ target: '/api/copilotkit', body })).status, 401, 'a body')
   t.equal(upstream.beginnings(), 0)
   t.equal(await fateOf(`Authorization: Bearer ${good}`, 'Proxy-Authorization: Bearer a.b.c', 'Cookie: token=a.b.c'), PASSED)
   t.same(
@@ -204,9 +206,9 @@ void testFirstPair('a token in another place is not looked for', async (t) => {
   )
 })
 
-void testFirstPair('where nobody has to sign in, a header that is no good credential is still refused', async (t) => {
+void testFirstPair('where nobody has to sign in, a header that is no good credential is still refused', async (t, pair) => {
   const good = rsaToken(claims())
-  const { fateOf, upstream } = await guarded(t, CORP, { authentication: { mode: 'optional' } })
+  const { fateOf, upstream } = await guarded(t, CORP, { pair, authentication: { mode: 'optional' } })
   t.equal(await fateOf(), '403 not-allowed, nothing upstream', 'anonymous, and the policy opens nothing to them')
   for (const value of [...valuesWith(good), ...EMPTY])
     t.equal(await fateOf(`Authorization: ${value}`), REFUSED, value.replace(good, 'TOKEN'))

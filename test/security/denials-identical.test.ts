@@ -6,9 +6,10 @@
  * measured by scripts/denial-timing.ts.
  */
 import { gateBefore, gated, type Gated, type GatedUpstream } from '../../testing/support/gated.ts'
-import { methodsHere } from '../../testing/support/pair.ts'
+import type { TestGateway } from '../../testing/support/gateway.ts'
+import { methodsAt, type Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { sendRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { events } from '../../testing/support/upstream.ts'
 import { ruled } from '../../testing/support/policies.ts'
 import { BASE, BODY_ROUTES, BODY_TARGETS, PATH_ROUTES, run, type ThreadRoute } from './thread-routes.ts'
@@ -19,16 +20,16 @@ const [FOREIGN, MISSING, DELETED, OWN_DELETED, OWN] = ['foreign', 'missing', 'de
 const SETTINGS = { limits: { body: '1KiB', runBody: '1KiB' }, cors: { origins: ['https://chat.example'], credentials: true } }
 
 /** Threads of bob's and alice's, one of each deleted. */
-async function seeded(t: Parameters<typeof gated>[0]): Promise<GatedUpstream> {
-  const gate = await gated(t, events(), { config: SETTINGS })
+async function seeded(t: Parameters<typeof gated>[0], pair: Pair): Promise<GatedUpstream> {
+  const gate = await gated(t, events(), { pair, config: SETTINGS })
   const { gateway, alice, bob } = gate
-  for (const id of [FOREIGN, DELETED]) t.equal(await run(gateway.url, bob, id), 200)
-  for (const id of [OWN, OWN_DELETED]) t.equal(await run(gateway.url, alice, id), 200)
+  for (const id of [FOREIGN, DELETED]) t.equal(await run(gateway, bob, id), 200)
+  for (const id of [OWN, OWN_DELETED]) t.equal(await run(gateway, alice, id), 200)
   for (const [token, id] of [
     [bob, DELETED],
     [alice, OWN_DELETED],
   ] as const) {
-    t.equal((await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/${id}`, token })).status, 200)
+    t.equal((await gateway.ask({ method: 'DELETE', target: `${BASE}/threads/${id}`, token })).status, 200)
   }
   return gate
 }
@@ -49,22 +50,22 @@ const HIDING = ruled([
 ])
 
 /** Everything that comes back, without what no two answers share. */
-async function bytesOf(base: string, request: RawRequest): Promise<string> {
-  const text = await sendRaw(base, requestBytes(request))
+async function bytesOf(gateway: TestGateway, request: RawRequest): Promise<string> {
+  const text = await sendRaw(gateway.url, gateway.bytes(request))
   return text.replace(/\r\n(date|x-request-id): [^\r]*/gi, '\r\n$1: -')
 }
 
 /** The same on a connection that another request follows: what comes after the answer is part of it. */
-async function bytesOnKept(base: string, request: RawRequest): Promise<string> {
-  const next = requestBytes({ target: `${BASE}/nowhere`, ...(request.token === undefined ? {} : { token: request.token }) })
-  const text = await sendRaw(base, Buffer.concat([requestBytes({ ...request, keepAlive: true }), next]))
+async function bytesOnKept(gateway: TestGateway, request: RawRequest): Promise<string> {
+  const next = gateway.bytes({ target: `${BASE}/nowhere`, ...(request.token === undefined ? {} : { token: request.token }) })
+  const text = await sendRaw(gateway.url, Buffer.concat([gateway.bytes({ ...request, keepAlive: true }), next]))
   return text.replace(/\r\n(date|x-request-id): [^\r]*/gi, '\r\n$1: -')
 }
 
 const large = `{"agentId":"${'x'.repeat(2000)}"}`
 
 /** One request in many variations that an honest client would not make. */
-function variations(route: ThreadRoute): readonly ThreadRoute[] {
+function variations({ place }: Pair, route: ThreadRoute): readonly ThreadRoute[] {
   const vary = (name: string, more: (request: RawRequest, id: string) => Partial<RawRequest>): ThreadRoute => ({
     name: `${route.name}, ${name}`,
     to: (id) => ({ ...route.to(id), ...more(route.to(id), id) }),
@@ -98,8 +99,8 @@ function variations(route: ThreadRoute): readonly ThreadRoute[] {
     vary('conditions', () => ({ lines: ['If-None-Match: *', 'Range: bytes=0-0', 'Accept: text/html', 'Accept-Encoding: gzip'] })),
     vary('an expectation', () => ({ lines: ['Expect: 100-continue'] })),
     vary('HTTP/1.0', () => ({ version: 'HTTP/1.0' })),
-    ...methodsHere(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'get', 'X']).map((method) =>
-      vary(method, () => ({ method })),
+    ...methodsAt(place, ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'get', 'X']).map(
+      (method) => vary(method, () => ({ method })),
     ),
   ]
 }
@@ -117,40 +118,53 @@ async function compare(
   for (const token of bytes === bytesOf ? [alice] : [alice, olga, undefined]) {
     for (const { name, to } of routes) {
       const asked = [FOREIGN, ...others].map((id) => ({ ...to(id), ...(token === undefined ? {} : { token }) }))
-      const [foreign, ...answers] = await Promise.all(asked.map((request) => bytes(gateway.url, request)))
+      const [foreign, ...answers] = await Promise.all(asked.map((request) => bytes(gateway, request)))
       t.match(foreign, /^(?:HTTP\/1\.1 100 Continue\r\n\r\n)?HTTP\/1\.1 4\d\d /, name)
       t.same([...new Set(answers)], [foreign], name)
     }
   }
 }
 
-void testEachPair('the shipped policy hides events and state: a foreign thread is a missing one, byte for byte', async (t) => {
-  const gate = await seeded(t)
-  const { gateway, alice, upstream } = gate
-  const before = upstream.beginnings()
-  const hidden = PATH_ROUTES.filter(({ name }) => name === 'threads/events' || name === 'threads/state')
-  t.equal(hidden.length, 2)
-  await compare(t, gate, hidden.flatMap(variations), [MISSING, DELETED, OWN_DELETED])
-  await compare(t, gate, hidden, [MISSING, DELETED, OWN_DELETED], bytesOnKept)
-  t.equal(upstream.beginnings(), before)
-  for (const { name, to } of hidden) t.equal((await ask(gateway.url, { ...to(OWN), token: alice })).status, 200, name)
-  t.equal(upstream.beginnings(), before + 2)
-})
+void testEachPair(
+  'the shipped policy hides events and state: a foreign thread is a missing one, byte for byte',
+  async (t, pair) => {
+    const gate = await seeded(t, pair)
+    const { gateway, alice, upstream } = gate
+    const before = upstream.beginnings()
+    const hidden = PATH_ROUTES.filter(({ name }) => name === 'threads/events' || name === 'threads/state')
+    t.equal(hidden.length, 2)
+    await compare(
+      t,
+      gate,
+      hidden.flatMap((route) => variations(pair, route)),
+      [MISSING, DELETED, OWN_DELETED],
+    )
+    await compare(t, gate, hidden, [MISSING, DELETED, OWN_DELETED], bytesOnKept)
+    t.equal(upstream.beginnings(), before)
+    for (const { name, to } of hidden) t.equal((await gateway.ask({ ...to(OWN), token: alice })).status, 200, name)
+    t.equal(upstream.beginnings(), before + 2)
+  },
+)
 
-void testEachPair('routes that answer 403 tell a foreign thread from a missing one no more', async (t) => {
-  const gate = await seeded(t)
+void testEachPair('routes that answer 403 tell a foreign thread from a missing one no more', async (t, pair) => {
+  const gate = await seeded(t, pair)
   const before = gate.upstream.beginnings()
   const open = PATH_ROUTES.filter(({ name }) => name !== 'threads/events' && name !== 'threads/state')
   const annotate = BODY_ROUTES.filter(({ name }) => name === 'annotate')
-  await compare(t, gate, [...open, ...annotate].flatMap(variations), [MISSING, DELETED, OWN_DELETED])
+  await compare(
+    t,
+    gate,
+    [...open, ...annotate].flatMap((route) => variations(pair, route)),
+    [MISSING, DELETED, OWN_DELETED],
+  )
   await compare(t, gate, [...open, ...annotate], [MISSING, DELETED, OWN_DELETED], bytesOnKept)
   t.equal(gate.upstream.beginnings(), before)
 })
 
 void testEachPair(
   'a deleted thread of somebody else’s is one that they have, on routes that open unknown ones too',
-  async (t) => {
-    const gate = await seeded(t)
+  async (t, pair) => {
+    const gate = await seeded(t, pair)
     const before = gate.upstream.beginnings()
     await compare(
       t,
@@ -164,18 +178,23 @@ void testEachPair(
 
 void testEachPair(
   'where a policy hides threads on every route, all of them answer alike, and as a route that isn’t there',
-  async (t) => {
-    const shipped = await seeded(t)
+  async (t, pair) => {
+    const shipped = await seeded(t, pair)
     const { upstream, alice, signer } = shipped
     const config = { ...SETTINGS, ownership: { unknownThread: 'deny' } }
-    const gate = await gateBefore(t, upstream.url, { config, policy: HIDING, shared: shipped.gateway.folder, signer })
+    const gate = await gateBefore(t, upstream.url, { pair, config, policy: HIDING, shared: shipped.gateway.folder, signer })
     const before = upstream.beginnings()
     const routes = [...PATH_ROUTES, ...BODY_ROUTES]
     await compare(t, gate, routes, [MISSING, DELETED, OWN_DELETED], bytesOnKept)
-    await compare(t, gate, BODY_ROUTES.slice(0, 1).flatMap(variations), [MISSING, DELETED, OWN_DELETED])
+    await compare(
+      t,
+      gate,
+      BODY_ROUTES.slice(0, 1).flatMap((route) => variations(pair, route)),
+      [MISSING, DELETED, OWN_DELETED],
+    )
     for (const { name, to } of routes) {
       for (const bytes of [bytesOf, bytesOnKept]) {
-        const hidden = await bytes(gate.gateway.url, { ...to(FOREIGN), token: alice })
+        const hidden = await bytes(gate.gateway, { ...to(FOREIGN), token: alice })
         t.match(hidden, /^HTTP\/1\.1 404 Not Found\r\n/, name)
         for (const target of [
           `${BASE}/nowhere`,
@@ -183,13 +202,13 @@ void testEachPair(
           `${BASE}/threads/${FOREIGN}/events/x`,
           '/elsewhere',
         ]) {
-          t.equal(await bytes(gate.gateway.url, { ...to(FOREIGN), token: alice, target }), hidden, `${name} and ${target}`)
+          t.equal(await bytes(gate.gateway, { ...to(FOREIGN), token: alice, target }), hidden, `${name} and ${target}`)
         }
       }
     }
     t.equal(upstream.beginnings(), before)
     for (const { name, to } of routes.filter(({ name }) => name !== 'delete')) {
-      t.equal((await ask(gate.gateway.url, { ...to(OWN), token: alice })).status, 200, name)
+      t.equal((await gate.gateway.ask({ ...to(OWN), token: alice })).status, 200, name)
     }
     t.equal(upstream.beginnings(), before + routes.length - 1)
   },

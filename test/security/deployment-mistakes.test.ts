@@ -44,9 +44,9 @@ void test('an upstream beside the gateway that listens on every address is found
 void test('start says both aloud, and serves all the same', async (t) => {
   const signer = makeSigner()
   const start = async (host: string, mounts: string) => {
-    const upstream = await startUpstream(undefined, 0, host)
+    const upstream = await startUpstream(undefined, { host })
     const config = { authentication: signer.authentication, upstream: { url: upstream.url, transport: 'multi-route' } }
-    const gateway = await startTestGateway(config, undefined, undefined, { mounts, addresses: ['127.0.0.2'] })
+    const gateway = await startTestGateway(config, { machine: { mounts, addresses: ['127.0.0.2'] } })
     t.teardown(async () => {
       await gateway.close()
       await upstream.close()

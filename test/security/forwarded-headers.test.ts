@@ -6,7 +6,6 @@
  */
 import { gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { until } from '../../testing/support/until.ts'
 
 const BASE = '/api/copilotkit'
@@ -64,35 +63,35 @@ const HEADERS: readonly string[] = [
 ]
 
 for (const trustedProxies of [[], ['127.0.0.0/8', '::1/128']]) {
-  void testFirstPair(`they decide nothing and go nowhere; trusted proxies: ${trustedProxies.join(', ') || 'none'}`, async (t) => {
-    const { gateway, upstream, alice, olga } = await gated(t, undefined, {
-      config: { listen: { host: '127.0.0.1', port: 0, trustedProxies } },
-    })
-    for (const line of HEADERS) {
-      const lines = [line]
-      t.equal((await ask(gateway.url, { target: `${BASE}/info`, lines })).status, 401, `${line}: no credential`)
-      t.equal((await ask(gateway.url, { target: `${BASE}/nowhere`, token: olga, lines })).status, 404, `${line}: no route`)
-      t.equal(
-        (await ask(gateway.url, { target: CLEAR, method: 'POST', token: alice, lines })).status,
-        403,
-        `${line}: no operator`,
-      )
-      t.equal((await ask(gateway.url, { target: CLEAR, token: olga, lines })).status, 405, `${line}: no such method`)
-      t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: olga, lines })).status, 200, line)
-      const request = upstream.requests.at(-1)
-      t.equal(`${request?.method} ${request?.target}`, `GET ${BASE}/info`)
-      t.same(request?.headers.get('host'), [new URL(upstream.url).host])
-      t.same([...(request?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // prettier-ignore
-    }
-    t.equal(upstream.beginnings(), HEADERS.length)
-  })
+  void testFirstPair(
+    `they decide nothing and go nowhere; trusted proxies: ${trustedProxies.join(', ') || 'none'}`,
+    async (t, pair) => {
+      const { gateway, upstream, alice, olga } = await gated(t, undefined, {
+        pair,
+        config: { listen: { host: '127.0.0.1', port: 0, trustedProxies } },
+      })
+      for (const line of HEADERS) {
+        const lines = [line]
+        t.equal((await gateway.ask({ target: `${BASE}/info`, lines })).status, 401, `${line}: no credential`)
+        t.equal((await gateway.ask({ target: `${BASE}/nowhere`, token: olga, lines })).status, 404, `${line}: no route`)
+        t.equal((await gateway.ask({ target: CLEAR, method: 'POST', token: alice, lines })).status, 403, `${line}: no operator`)
+        t.equal((await gateway.ask({ target: CLEAR, token: olga, lines })).status, 405, `${line}: no such method`)
+        t.equal((await gateway.ask({ target: `${BASE}/info`, token: olga, lines })).status, 200, line)
+        const request = upstream.requests.at(-1)
+        t.equal(`${request?.method} ${request?.target}`, `GET ${BASE}/info`)
+        t.same(request?.headers.get('host'), [new URL(upstream.url).host])
+        t.same([...(request?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // prettier-ignore
+      }
+      t.equal(upstream.beginnings(), HEADERS.length)
+    },
+  )
 }
 
 /** The line behind so many proxies, of which the connection itself comes from one more. */
 const behind = (proxies: number): string =>
   `X-Forwarded-For: ${['203.0.113.7', ...Array.from({ length: proxies }, (_, at) => `10.0.0.${proxies - at}`)].join()}`
 
-void testFirstPair('X-Forwarded-For names the caller in the log only where a trusted proxy sent it', async (t) => {
+void testFirstPair('X-Forwarded-For names the caller in the log only where a trusted proxy sent it', async (t, pair) => {
   const sent = 'X-Forwarded-For: 198.51.100.1, 203.0.113.7'
   for (const [trustedProxies, lines, client] of [
     [[], [sent], '127.0.0.1'],
@@ -109,8 +108,8 @@ void testFirstPair('X-Forwarded-For names the caller in the log only where a tru
     [['127.0.0.0/8'], ['X-Real-IP: 203.0.113.7', 'Forwarded: for=203.0.113.7', 'X_Forwarded_For: 203.0.113.7'], '127.0.0.1'],
   ] as const) {
     const config = { listen: { host: '127.0.0.1', port: 0, trustedProxies } }
-    const { gateway, alice } = await gated(t, undefined, { config })
-    t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice, lines })).status, 200)
+    const { gateway, alice } = await gated(t, undefined, { pair, config })
+    t.equal((await gateway.ask({ target: `${BASE}/info`, token: alice, lines })).status, 200)
     const line = () => gateway.lines.find((one) => one['msg'] === 'request')
     await until(() => line() !== undefined)
     t.equal(line()?.['client'], client, `${trustedProxies.join(' ')}: ${lines.join(' ')}`)

@@ -6,8 +6,8 @@
  */
 import { runInput } from '../../testing/support/client.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { events } from '../../testing/support/upstream.ts'
 import { edited } from '../../testing/support/policies.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
@@ -19,7 +19,7 @@ async function passed(gate: GatedUpstream, forwardedProps: unknown): Promise<unk
   const arrived: unknown[] = []
   for (const route of ROUTES) {
     const body = JSON.stringify(runInput('mine', 'hello', { forwardedProps }))
-    const answer = await ask(gate.gateway.url, { target: `${BASE}/${route}`, token: gate.alice, body })
+    const answer = await gate.gateway.ask({ target: `${BASE}/${route}`, token: gate.alice, body })
     if (answer.status !== 200) throw new Error(`${route} answered ${answer.status}`)
     arrived.push((gate.upstream.requests.at(-1)?.json as { forwardedProps: unknown }).forwardedProps)
   }
@@ -28,9 +28,9 @@ async function passed(gate: GatedUpstream, forwardedProps: unknown): Promise<unk
 
 const SAFE = { toolChoice: { type: 'tool', name: 'x' }, command: { resume: { decision: 'yes', config: 1 } } }
 
-async function started(t: Parameters<typeof gated>[0], policy?: string): Promise<GatedUpstream> {
-  const gate = await gated(t, events(), policy === undefined ? {} : { policy })
-  t.equal(await run(gate.gateway.url, gate.alice, 'mine'), 200)
+async function started(t: Parameters<typeof gated>[0], pair: Pair, policy?: string): Promise<GatedUpstream> {
+  const gate = await gated(t, events(), { pair, ...(policy === undefined ? {} : { policy }) })
+  t.equal(await run(gate.gateway, gate.alice, 'mine'), 200)
   return gate
 }
 
@@ -76,8 +76,8 @@ const VALUE = { configurable: { thread_id: 'foreign', langgraph_auth_user_id: 'b
 
 void testEachPair(
   'names that reach an agent or its graph do not pass, in any spelling, and those that are named do',
-  async (t) => {
-    const gate = await started(t)
+  async (t, pair) => {
+    const gate = await started(t, pair)
     for (const name of NAMES) {
       const props = { ...Object.fromEntries(spellings(name).map((one) => [one, VALUE])), ...SAFE }
       for (const arrived of await passed(gate, props)) t.strictSame(arrived, SAFE, name)
@@ -85,8 +85,8 @@ void testEachPair(
   },
 )
 
-void testEachPair('of command only resume passes, in its one spelling', async (t) => {
-  const gate = await started(t)
+void testEachPair('of command only resume passes, in its one spelling', async (t, pair) => {
+  const gate = await started(t, pair)
   const parts = [
     'goto',
     'update',
@@ -111,33 +111,33 @@ void testEachPair('of command only resume passes, in its one spelling', async (t
   }
 })
 
-void testEachPair('a name with a dot is no way to what it names', async (t) => {
-  const gate = await started(t)
+void testEachPair('a name with a dot is no way to what it names', async (t, pair) => {
+  const gate = await started(t, pair)
   for (const props of [{ 'command.resume': 'x' }, { 'command.goto': 'x' }, { 'toolChoice.x': 1 }, { 'command[resume]': 1 }]) {
     for (const arrived of await passed(gate, props)) t.strictSame(arrived, {}, JSON.stringify(props))
   }
 })
 
-void testEachPair('forwardedProps of another type are an empty object', async (t) => {
-  const gate = await started(t)
+void testEachPair('forwardedProps of another type are an empty object', async (t, pair) => {
+  const gate = await started(t, pair)
   for (const props of [null, [], ['config'], [{ config: {} }], 'config', '{"config":{}}', 1, true]) {
     for (const arrived of await passed(gate, props)) t.strictSame(arrived, {}, JSON.stringify(props))
   }
 })
 
-void testEachPair('names under forwardedProps in another spelling of it do not arrive at all', async (t) => {
-  const gate = await started(t)
+void testEachPair('names under forwardedProps in another spelling of it do not arrive at all', async (t, pair) => {
+  const gate = await started(t, pair)
   const others = ['forwarded_props', 'ForwardedProps', 'forwardedprops', 'properties', 'config', 'command', 'metadata', 'input']
   const more = Object.fromEntries(others.map((name) => [name, { config: VALUE, toolChoice: 'x' }]))
   const body = JSON.stringify(runInput('mine', 'hello', { ...more, forwardedProps: SAFE }))
-  t.equal((await ask(gate.gateway.url, { target: `${BASE}/agent/default/run`, token: gate.alice, body })).status, 200)
+  t.equal((await gate.gateway.ask({ target: `${BASE}/agent/default/run`, token: gate.alice, body })).status, 200)
   const arrived = gate.upstream.requests.at(-1)?.json as Record<string, unknown>
   t.strictSame(arrived['forwardedProps'], { ...SAFE })
   for (const name of others) t.notOk(name in arrived, name)
 })
 
-void testEachPair('a name twice, or escaped beside itself, is no body at all', async (t) => {
-  const gate = await started(t)
+void testEachPair('a name twice, or escaped beside itself, is no body at all', async (t, pair) => {
+  const gate = await started(t, pair)
   const before = gate.upstream.beginnings()
   for (const props of [
     '{"toolChoice":1,"toolChoice":{}}',
@@ -145,7 +145,7 @@ void testEachPair('a name twice, or escaped beside itself, is no body at all', a
     '{"__proto__":{"config":1}}',
   ]) {
     const body = `{"threadId":"mine","forwardedProps":${props}}`
-    const answer = await ask(gate.gateway.url, { target: `${BASE}/agent/default/run`, token: gate.alice, body })
+    const answer = await gate.gateway.ask({ target: `${BASE}/agent/default/run`, token: gate.alice, body })
     t.same([answer.status, codeIn(answer)], [400, 'body-malformed'], props)
   }
   t.equal(gate.upstream.beginnings(), before)
@@ -153,9 +153,9 @@ void testEachPair('a name twice, or escaped beside itself, is no body at all', a
 
 void testEachPair(
   'the policy may let more of them pass, in the one spelling that it names, and nothing beside them',
-  async (t) => {
+  async (t, pair) => {
     const named = '[{ name: a2uiAction }, { name: metadata, unsafe: true }, { name: command.goto, unsafe: true }]'
-    const gate = await started(t, edited('forwardedProps: []', `forwardedProps: ${named}`))
+    const gate = await started(t, pair, edited('forwardedProps: []', `forwardedProps: ${named}`))
     const props = {
       ...Object.fromEntries(
         [...spellings('a2uiAction'), ...spellings('metadata'), ...spellings('config')].map((one) => [one, 1]),
@@ -168,8 +168,8 @@ void testEachPair(
   },
 )
 
-void testEachPair('each name that does not pass is logged once, and cut where it is long', async (t) => {
-  const gate = await started(t)
+void testEachPair('each name that does not pass is logged once, and cut where it is long', async (t, pair) => {
+  const gate = await started(t, pair)
   const props = { config: {}, command: { goto: 1, resume: 2 }, ['x'.repeat(5000)]: 1 }
   await passed(gate, props)
   await passed(gate, props)

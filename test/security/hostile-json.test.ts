@@ -7,7 +7,7 @@ import { MAX_DEPTH, MAX_VALUES } from '../../src/core/json/read.ts'
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair, testUnbridged } from '../../testing/support/pairs.ts'
-import { ask, firstAnswer, openRaw, requestBytes } from '../../testing/support/raw.ts'
+import { firstAnswer, openRaw } from '../../testing/support/raw.ts'
 
 const RUN = '/api/copilotkit/agent/default/run'
 const LENGTH = 27 * 1024 * 1024
@@ -26,13 +26,13 @@ const hostile: readonly (readonly [string, string | Uint8Array, number, string])
 ]
 
 for (const [name, start, status, code] of hostile) {
-  void testEachPair(`${name}: refused before the rest has come`, async (t) => {
-    const { gateway, upstream, alice } = await gated(t)
+  void testEachPair(`${name}: refused before the rest has come`, async (t, pair) => {
+    const { gateway, upstream, alice } = await gated(t, undefined, { pair })
     for (const framing of [FRAMING, ['Content-Type: application/json', 'Transfer-Encoding: chunked']]) {
       const caller = await openRaw(gateway.url)
       const chunked = framing !== FRAMING
       const bytes = Buffer.from(start as string)
-      caller.write(requestBytes({ method: 'POST', target: RUN, token: alice, framing }))
+      caller.write(gateway.bytes({ method: 'POST', target: RUN, token: alice, framing }))
       // The end of this body never comes.
       caller.write(chunked ? Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes]) : bytes)
       const answer = firstAnswer(await caller.until(`"code":"${code}"`))
@@ -43,14 +43,14 @@ for (const [name, start, status, code] of hostile) {
   })
 }
 
-void testUnbridged('27 MB with an attachment pass, and arrive as they were meant', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testUnbridged('27 MB with an attachment pass, and arrive as they were meant', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   const data = 'QUJD'.repeat((27 * 1024 * 1024) / 4)
   const content = [
     { type: 'text', text: 'what is this? 漢' },
     { type: 'binary', mimeType: 'image/png', data },
   ]
   const input = { ...runInput('t1'), messages: [{ id: 'm1', role: 'user', content }] }
-  t.equal((await ask(gateway.url, { target: RUN, token: alice, body: JSON.stringify(input) })).status, 200)
+  t.equal((await gateway.ask({ target: RUN, token: alice, body: JSON.stringify(input) })).status, 200)
   t.same(upstream.requests[0]?.json, input)
 })

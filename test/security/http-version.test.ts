@@ -7,12 +7,11 @@
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 
 const BASE = '/api/copilotkit'
 
-void testFirstPair('versions other than 1.0 and 1.1 reach nothing, with the best of tokens', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testFirstPair('versions other than 1.0 and 1.1 reach nothing, with the best of tokens', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const version of [
     '',
     'HTTP/0.9',
@@ -27,20 +26,20 @@ void testFirstPair('versions other than 1.0 and 1.1 reach nothing, with the best
     'HTTP/1.10',
   ]) {
     for (const host of ['gateway.example', null]) {
-      const info = await ask(gateway.url, { target: `${BASE}/info`, version, host, token: alice })
+      const info = await gateway.ask({ target: `${BASE}/info`, version, host, token: alice })
       t.match(info, { status: 400, body: '"code":"header-malformed"' }, `info ${version}`)
       const body = JSON.stringify(runInput('t1'))
-      const run = await ask(gateway.url, { target: `${BASE}/agent/default/run`, version, host, token: alice, body })
+      const run = await gateway.ask({ target: `${BASE}/agent/default/run`, version, host, token: alice, body })
       t.match(run, { status: 400, body: '"code":"header-malformed"' }, `run ${version}`)
     }
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testFirstPair('1.0 and 1.1 are served', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
-  t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice })).status, 200)
-  t.equal((await ask(gateway.url, { target: `${BASE}/info`, version: 'HTTP/1.0', host: null, token: alice })).status, 200)
+void testFirstPair('1.0 and 1.1 are served', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
+  t.equal((await gateway.ask({ target: `${BASE}/info`, token: alice })).status, 200)
+  t.equal((await gateway.ask({ target: `${BASE}/info`, version: 'HTTP/1.0', host: null, token: alice })).status, 200)
   t.same(
     upstream.requests.map((request) => request.target),
     [`${BASE}/info`, `${BASE}/info`],

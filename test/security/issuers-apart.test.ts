@@ -11,8 +11,8 @@ import { gate, heard, ISSUER, rsaGate, rsaToken } from '../../testing/support/ga
 import { guarded, PASSED, REFUSED, type Guarded } from '../../testing/support/guarded.ts'
 import { runInput } from '../../testing/support/client.ts'
 import { startKeyServer } from '../../testing/support/key-server.ts'
+import { MULTI_ROUTE, type Pair } from '../../testing/support/pair.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { owners } from '../../testing/support/rows.ts'
 import { claims, jwkOf, PAIRS, pemOf, signedAs, token, type Part } from '../../testing/support/signing.ts'
 import { events, json } from '../../testing/support/upstream.ts'
@@ -26,20 +26,20 @@ const ofOther = (changes: Part = {}, header: Part = {}): string =>
   token({ alg: 'RS256', ...header }, claims({ iss: OTHER, ...changes }), PAIRS.otherRsa.privateKey)
 
 /** Two issuers before an upstream that answers runs with a stream and everything else with JSON. */
-function twoIssuers(t: Test): Promise<Guarded> {
+function twoIssuers(t: Test, pair: Pair): Promise<Guarded> {
   const run = events({ type: 'RUN_STARTED' }, { type: 'RUN_FINISHED' })
-  return guarded(t, { corp: corpKey, other: otherKey }, {
+  return guarded(t, { corp: corpKey, other: otherKey }, { pair, 
     answering: (request, response) => (request.target.endsWith('/run') ? run : json({ messages: [] }))(request, response),
   }) // prettier-ignore
 }
 
 const run = ({ gateway }: Guarded, as: string, threadId: string) =>
-  ask(gateway.url, { target: '/api/copilotkit/agent/default/run', token: as, body: JSON.stringify(runInput(threadId)) })
+  gateway.ask({ target: '/api/copilotkit/agent/default/run', token: as, body: JSON.stringify(runInput(threadId)) })
 const read = ({ gateway }: Guarded, as: string, threadId: string) =>
-  ask(gateway.url, { target: `/api/copilotkit/threads/${threadId}/messages`, token: as })
+  gateway.ask({ target: `/api/copilotkit/threads/${threadId}/messages`, token: as })
 
 void test('the same subject of two issuers is two users, who own different threads', async (t) => {
-  const gate = await twoIssuers(t)
+  const gate = await twoIssuers(t, MULTI_ROUTE)
   const { gateway, upstream } = gate
   t.equal((await run(gate, ofCorp(), 't-corp')).status, 200)
   t.equal((await run(gate, ofOther(), 't-other')).status, 200)
@@ -53,7 +53,7 @@ void test('the same subject of two issuers is two users, who own different threa
   ] as const) {
     t.equal((await read(gate, as, thread)).status, 403, `reading ${thread}`)
     t.equal((await run(gate, as, thread)).status, 403, `running ${thread}`)
-    const gone = await ask(gateway.url, { method: 'DELETE', target: `/api/copilotkit/threads/${thread}`, token: as })
+    const gone = await gateway.ask({ method: 'DELETE', target: `/api/copilotkit/threads/${thread}`, token: as })
     t.equal(gone.status, 403, `deleting ${thread}`)
   }
   t.equal(upstream.requests.length, length, 'the upstream got nothing of it')
@@ -61,7 +61,7 @@ void test('the same subject of two issuers is two users, who own different threa
 })
 
 void test('a list holds the threads of the one, not of the other of the same name', async (t) => {
-  const gate = await twoIssuers(t)
+  const gate = await twoIssuers(t, MULTI_ROUTE)
   const { gateway, upstream } = gate
   await run(gate, ofCorp(), 't-corp')
   await run(gate, ofOther(), 't-other')
@@ -70,7 +70,7 @@ void test('a list holds the threads of the one, not of the other of the same nam
     [ofCorp(), 't-corp'],
     [ofOther(), 't-other'],
   ] as const) {
-    const { body } = await ask(gateway.url, { target: '/api/copilotkit/threads?agentId=default', token: as })
+    const { body } = await gateway.ask({ target: '/api/copilotkit/threads?agentId=default', token: as })
     t.match(JSON.parse(body), { threads: [{ id: own }] })
     t.equal((JSON.parse(body) as { threads: unknown[] }).threads.length, 1)
   }
@@ -80,7 +80,7 @@ void test('a list holds the threads of the one, not of the other of the same nam
 const NEIGHBOURS = ['alice', 'Alice', 'ALICE', 'alice ', ' alice', 'alice.', 'other:alice', 'corp:alice', ':alice', 'alice:', 'al\u0131ce', '\u0430lice', 'alice\u200b', 'caf\u00e9', 'cafe\u0301', '\ufb01', 'fi', '1', '01', '1.0', 'null', 'anonymous', '__proto__', "alice'--", 'alice%20', 'alice+'] // prettier-ignore
 
 void test('subjects that look alike are different users, each with a thread of their own', async (t) => {
-  const gate = await twoIssuers(t)
+  const gate = await twoIssuers(t, MULTI_ROUTE)
   const { gateway, upstream } = gate
   for (const [at, sub] of NEIGHBOURS.entries()) t.equal((await run(gate, ofCorp({ sub }), `t-${at}`)).status, 200, sub)
   t.same(new Set(owners(gateway.folder)), new Set(NEIGHBOURS.map((sub, at) => `t-${at}=corp:${sub}`)))
@@ -93,8 +93,8 @@ void test('subjects that look alike are different users, each with a thread of t
 })
 
 void test('an operator of one issuer is none of another', async (t) => {
-  const gate = await twoIssuers(t)
-  const clear = (as: string) => ask(gate.gateway.url, { method: 'POST', target: '/api/copilotkit/threads/clear', token: as })
+  const gate = await twoIssuers(t, MULTI_ROUTE)
+  const clear = (as: string) => gate.gateway.ask({ method: 'POST', target: '/api/copilotkit/threads/clear', token: as })
   for (const claim of [{ role: 'operator' }, { permissions: ['threads:operate'] }, { sub: 'corp:olga', role: 'operator' }])
     t.equal((await clear(ofOther(claim))).status, 403, JSON.stringify(claim))
   t.same(gate.upstream.requests, [])
@@ -102,13 +102,13 @@ void test('an operator of one issuer is none of another', async (t) => {
   t.match(gate.upstream.requests, [{ method: 'POST', target: '/api/copilotkit/threads/clear' }])
 })
 
-void testFirstPair('a key counts for its own issuer, though both call it the same', async (t) => {
+void testFirstPair('a key counts for its own issuer, though both call it the same', async (t, pair) => {
   const [a, b] = [await startKeyServer(t), await startKeyServer(t)]
   a.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
   b.keys(jwkOf(PAIRS.otherRsa.publicKey, { kid: 'k' }))
   const issuers = { a: { issuer: a.url, algorithms: ['RS256'] }, b: { issuer: b.url, algorithms: ['RS256'] } }
   const authenticate = gate(t, issuers)
-  const { fate, upstream } = await guarded(t, issuers)
+  const { fate, upstream } = await guarded(t, issuers, { pair })
   for (const kid of ['k', undefined]) {
     const signed = (iss: string, pair: typeof PAIRS.rsa) => token({ alg: 'RS256', kid }, claims({ iss }), pair.privateKey)
     t.equal(await heard(authenticate, signed(a.url, PAIRS.rsa)), 'a:alice')
@@ -151,9 +151,9 @@ const OTHER_ISSUERS = [
   '{"0":"https://login.example.com/"}', '{"toString":"https://login.example.com/"}',
 ]
 
-void testFirstPair('an issuer that is nearly the configured one is another', async (t) => {
+void testFirstPair('an issuer that is nearly the configured one is another', async (t, pair) => {
   const authenticate = rsaGate(t)
-  const { fate, upstream } = await guarded(t, { corp: corpKey })
+  const { fate, upstream } = await guarded(t, { corp: corpKey }, { pair })
   t.equal(await fate(rsaToken(claims())), PASSED)
   for (const iss of OTHER_ISSUERS) {
     const text = JSON.stringify(claims({ iss: 'ISS' })).replace('"ISS"', iss)
@@ -176,8 +176,8 @@ void test('issuers that differ in a slash are two, each with its own keys', asyn
 
 void testFirstPair(
   'an issuer that stands twice is read in one way: the keys are those of the issuer that is believed',
-  async (t) => {
-    const { fate, upstream } = await guarded(t, { corp: corpKey, other: otherKey })
+  async (t, pair) => {
+    const { fate, upstream } = await guarded(t, { corp: corpKey, other: otherKey }, { pair })
     const twice = (first: string, last: string): string =>
       JSON.stringify(claims({ iss: 'ISS' })).replace('"iss":"ISS"', `"iss":"${first}","iss":"${last}"`)
     for (const [first, last, forger] of [

@@ -6,23 +6,23 @@
 import { runInput } from '../../testing/support/client.ts'
 import { gateBefore, gated, NOWHERE } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, openRaw, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { openRaw, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { owners, rows } from '../../testing/support/rows.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`
 
-void testEachPair('every other route about an unknown thread writes no row, whatever the upstream says', async (t) => {
-  const { gateway, alice, olga, upstream } = await gated(t)
+void testEachPair('every other route about an unknown thread writes no row, whatever the upstream says', async (t, pair) => {
+  const { gateway, alice, olga, upstream } = await gated(t, undefined, { pair })
   for (const answering of [json({ threads: [{ id: 't1' }] }), json({}, 404), events()]) {
     upstream.answer(answering)
     for (const token of [alice, olga]) {
       for (const { name, to } of [...PATH_ROUTES, ...BODY_ROUTES].filter(({ name }) => name !== 'agent/run')) {
-        const answer = await ask(gateway.url, { ...to('t1'), token })
+        const answer = await gateway.ask({ ...to('t1'), token })
         t.ok([200, 403, 404].includes(answer.status), name)
       }
-      await ask(gateway.url, { target: `${BASE}/threads`, token })
+      await gateway.ask({ target: `${BASE}/threads`, token })
       t.same(owners(gateway.folder), [])
     }
   }
@@ -32,8 +32,8 @@ void testEachPair('every other route about an unknown thread writes no row, what
   )
 })
 
-void testEachPair('a run that is refused here writes no row', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events(), { config: { limits: { runBody: '4KiB' } } })
+void testEachPair('a run that is refused here writes no row', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { limits: { runBody: '4KiB' } } })
   const body = JSON.stringify(runInput('t1'))
   const framed = (...lines: string[]): Partial<RawRequest> => ({ framing: [...lines, `Content-Length: ${body.length}`] })
   const refused: readonly (readonly [number, RawRequest])[] = [
@@ -56,53 +56,53 @@ void testEachPair('a run that is refused here writes no row', async (t) => {
     [400, { target: RUN, body, token: alice, ...framed('Content-Type: application/json', 'Expect: x') }],
   ]
   for (const [status, request] of refused) {
-    t.equal((await ask(gateway.url, request)).status, status, `${status} ${request.target}`)
+    t.equal((await gateway.ask(request)).status, status, `${status} ${request.target}`)
     t.same(owners(gateway.folder), [])
   }
   t.equal(upstream.beginnings(), 0)
-  t.equal(await run(gateway.url, alice, 't1'), 200)
+  t.equal(await run(gateway, alice, 't1'), 200)
   t.same(owners(gateway.folder), ['t1=corp:alice'], 'the honest one does')
 })
 
-void testEachPair('a run that a rule refuses writes no row', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events(), { config: { ownership: { unknownThread: 'deny' } } })
-  t.equal(await run(gateway.url, alice, 't1'), 403)
+void testEachPair('a run that a rule refuses writes no row', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { ownership: { unknownThread: 'deny' } } })
+  t.equal(await run(gateway, alice, 't1'), 403)
   t.same(owners(gateway.folder), [])
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a run that the upstream refused releases the thread, and somebody else may claim it', async (t) => {
-  const { gateway, alice, bob, upstream } = await gated(t)
+void testEachPair('a run that the upstream refused releases the thread, and somebody else may claim it', async (t, pair) => {
+  const { gateway, alice, bob, upstream } = await gated(t, undefined, { pair })
   for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451]) {
     const threadId = `t${status}`
     for (const type of ['application/json', 'text/html', 'text/event-stream']) {
       upstream.answer((_request, response) => void response.writeHead(status, { 'content-type': type }).end('{}'))
-      t.equal(await run(gateway.url, alice, threadId), status)
+      t.equal(await run(gateway, alice, threadId), status)
       t.same(owners(gateway.folder), [], `${status} ${type} leaves nothing`)
     }
   }
   upstream.answer(events())
-  t.equal(await run(gateway.url, bob, 't404'), 200)
+  t.equal(await run(gateway, bob, 't404'), 200)
   t.same(owners(gateway.folder), ['t404=corp:bob'])
-  const again = await ask(gateway.url, { target: RUN, token: alice, body: JSON.stringify(runInput('t404')) })
+  const again = await gateway.ask({ target: RUN, token: alice, body: JSON.stringify(runInput('t404')) })
   t.equal(codeIn(again), 'not-owner')
 })
 
-void testEachPair('many refused runs on many guessed ids leave an empty table', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, json({}, 404))
-  await Promise.all(Array.from({ length: 100 }, (_, at) => run(gateway.url, alice, `guess-${at % 50}`)))
+void testEachPair('many refused runs on many guessed ids leave an empty table', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, json({}, 404), { pair })
+  await Promise.all(Array.from({ length: 100 }, (_, at) => run(gateway, alice, `guess-${at % 50}`)))
   t.equal(upstream.requests.length, 100)
   t.same(rows(gateway.folder), [])
 })
 
-void testEachPair('a connection that was refused releases the thread', async (t) => {
-  const { gateway, alice } = await gateBefore(t, NOWHERE)
-  t.equal(await run(gateway.url, alice, 't1'), 502)
+void testEachPair('a connection that was refused releases the thread', async (t, pair) => {
+  const { gateway, alice } = await gateBefore(t, NOWHERE, { pair })
+  t.equal(await run(gateway, alice, 't1'), 502)
   t.same(owners(gateway.folder), [])
 })
 
-void testEachPair('a look at an old thread that fails or finds something claims nothing', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events(), { config: { ownership: { unknownThread: 'verify' } } })
+void testEachPair('a look at an old thread that fails or finds something claims nothing', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { ownership: { unknownThread: 'verify' } } })
   for (const [answering, status] of [
     [json({ messages: [{ id: '1' }] }), 403],
     [json({}, 401), 403],
@@ -110,18 +110,18 @@ void testEachPair('a look at an old thread that fails or finds something claims 
     [json({}, 500), 502],
   ] as const) {
     upstream.answer(answering)
-    t.equal(await run(gateway.url, alice, 't1'), status)
+    t.equal(await run(gateway, alice, 't1'), status)
     t.same(owners(gateway.folder), [])
   }
   t.ok(upstream.requests.every(({ target }) => !target.endsWith('/run')))
 })
 
-void testEachPair('a caller who leaves before the body is whole claims nothing', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('a caller who leaves before the body is whole claims nothing', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const body = JSON.stringify(runInput('t1'))
   for (const framing of [`Content-Length: ${body.length + 1}`, 'Transfer-Encoding: chunked']) {
     const connection = await openRaw(gateway.url)
-    const top = requestBytes({
+    const top = gateway.bytes({
       target: RUN,
       token: alice,
       body: '',
@@ -137,12 +137,12 @@ void testEachPair('a caller who leaves before the body is whole claims nothing',
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a run hidden behind another request claims nothing', async (t) => {
-  const { gateway, alice, bob, upstream } = await gated(t)
-  const inner = requestBytes({ target: RUN, token: alice, body: JSON.stringify(runInput('t1')) })
+void testEachPair('a run hidden behind another request claims nothing', async (t, pair) => {
+  const { gateway, alice, bob, upstream } = await gated(t, undefined, { pair })
+  const inner = gateway.bytes({ target: RUN, token: alice, body: JSON.stringify(runInput('t1')) })
   // The length counts the hidden request in: it is the body of the outer one, and no JSON.
   const outer = { target: RUN, token: bob, body: inner }
-  t.match(await sendRaw(gateway.url, requestBytes(outer)), /^HTTP\/1\.1 400 /)
+  t.match(await sendRaw(gateway.url, gateway.bytes(outer)), /^HTTP\/1\.1 400 /)
   t.same(owners(gateway.folder), [])
   t.equal(upstream.beginnings(), 0)
 })

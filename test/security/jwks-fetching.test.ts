@@ -217,31 +217,34 @@ void test('an answer without end is cut off at the bound', async (t) => {
   t.ok(wrote < 64 * 1024 * 1024, 'what the sockets held on the way is all that was sent besides')
 })
 
-void testFirstPair('over the real gateway: only the configured address is asked, and no redirect is followed', async (t) => {
-  const [server, other] = [await startKeyServer(t), await startKeyServer(t)]
-  const evil = jwkOf(PAIRS.otherRsa.publicKey, { kid: 'k1', alg: 'RS256' })
-  other.keys(evil)
-  const said = { alg: 'RS256', kid: 'k1' }
-  const forged = (iss: string) => token(said, claims({ iss }), PAIRS.otherRsa.privateKey)
-  const elsewhere = { status: 302, headers: { location: `${other.url}/jwks` } }
-  const unavailable = '503 keys-unavailable, nothing upstream'
+void testFirstPair(
+  'over the real gateway: only the configured address is asked, and no redirect is followed',
+  async (t, pair) => {
+    const [server, other] = [await startKeyServer(t), await startKeyServer(t)]
+    const evil = jwkOf(PAIRS.otherRsa.publicKey, { kid: 'k1', alg: 'RS256' })
+    other.keys(evil)
+    const said = { alg: 'RS256', kid: 'k1' }
+    const forged = (iss: string) => token(said, claims({ iss }), PAIRS.otherRsa.privateKey)
+    const elsewhere = { status: 302, headers: { location: `${other.url}/jwks` } }
+    const unavailable = '503 keys-unavailable, nothing upstream'
 
-  server.answers.set('/jwks', elsewhere)
-  const redirected = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
-  t.equal(await redirected.fate(forged('https://login.example.com/')), unavailable)
+    server.answers.set('/jwks', elsewhere)
+    const redirected = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }, { pair })
+    t.equal(await redirected.fate(forged('https://login.example.com/')), unavailable)
 
-  server.answers.set('/.well-known/openid-configuration', { ...elsewhere, headers: { location: `${other.url}${METADATA}` } })
-  const moved = await guarded(t, { corp: { algorithms: ['RS256'], issuer: server.url } })
-  t.equal(await moved.fate(forged(server.url)), unavailable)
-  t.equal(await moved.fate(forged(other.url)), REFUSED, 'an issuer that is not configured is not asked')
+    server.answers.set('/.well-known/openid-configuration', { ...elsewhere, headers: { location: `${other.url}${METADATA}` } })
+    const moved = await guarded(t, { corp: { algorithms: ['RS256'], issuer: server.url } }, { pair })
+    t.equal(await moved.fate(forged(server.url)), unavailable)
+    t.equal(await moved.fate(forged(other.url)), REFUSED, 'an issuer that is not configured is not asked')
 
-  server.answers.set(METADATA, { body: { issuer: other.url, jwks_uri: `${other.url}/jwks` } })
-  const impostor = await guarded(t, { corp: { algorithms: ['RS256'], issuer: server.url } })
-  t.equal(await impostor.fate(forged(server.url)), unavailable)
-  t.same(other.fetched, [], 'nobody came')
-  for (const { upstream } of [redirected, moved, impostor]) t.same(upstream.requests, [])
+    server.answers.set(METADATA, { body: { issuer: other.url, jwks_uri: `${other.url}/jwks` } })
+    const impostor = await guarded(t, { corp: { algorithms: ['RS256'], issuer: server.url } }, { pair })
+    t.equal(await impostor.fate(forged(server.url)), unavailable)
+    t.same(other.fetched, [], 'nobody came')
+    for (const { upstream } of [redirected, moved, impostor]) t.same(upstream.requests, [])
 
-  const honest = await guarded(t, { corp: { algorithms: ['RS256'], issuer: other.url } })
-  t.equal(await honest.fate(forged(other.url)), PASSED)
-  t.same(other.fetched, [METADATA, '/jwks'])
-})
+    const honest = await guarded(t, { corp: { algorithms: ['RS256'], issuer: other.url } }, { pair })
+    t.equal(await honest.fate(forged(other.url)), PASSED)
+    t.same(other.fetched, [METADATA, '/jwks'])
+  },
+)

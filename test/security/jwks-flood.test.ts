@@ -14,7 +14,6 @@ import { gate, heard } from '../../testing/support/gates.ts'
 import { guarded, PASSED, type Guarded } from '../../testing/support/guarded.ts'
 import { startKeyServer, type Answer, type KeyServer } from '../../testing/support/key-server.ts'
 import { testUnbridged } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { claims, jwkOf, PAIRS, signedAs, token } from '../../testing/support/signing.ts'
 import { deferred, until } from '../../testing/support/until.ts'
 
@@ -156,7 +155,7 @@ async function flood({ gateway }: Guarded, name: string, iss?: string): Promise<
   const statuses = new Set<number>()
   for (let at = 0; at < 30; at += 10) {
     const some = Array.from({ length: 10 }, (_, more) =>
-      ask(gateway.url, { target: '/api/copilotkit/info', token: tokenOf(`${name}-${at + more}`, PAIRS.otherRsa, iss) }),
+      gateway.ask({ target: '/api/copilotkit/info', token: tokenOf(`${name}-${at + more}`, PAIRS.otherRsa, iss) }),
     )
     for (const { status } of await Promise.all(some)) statuses.add(status)
   }
@@ -172,11 +171,11 @@ function heldBack(server: KeyServer): { readonly letGo: (answer: Answer) => void
 
 void testUnbridged(
   'over the real gateway a flood of unknown key ids is one fetch in five seconds, and good tokens pass',
-  async (t) => {
+  async (t, pair) => {
     const clock = stoppedClock(t)
     const server = await startKeyServer(t)
     server.keys(FIRST)
-    const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
+    const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }, { pair })
     t.equal(await gate.fate(tokenOf('k1')), PASSED)
     t.same(server.fetched, ['/jwks'])
     for (const fetches of [2, 3]) {
@@ -192,7 +191,7 @@ void testUnbridged(
   },
 )
 
-void testUnbridged('neither does an issuer that fails get more of it, and its good keys stay good', async (t) => {
+void testUnbridged('neither does an issuer that fails get more of it, and its good keys stay good', async (t, pair) => {
   const clock = stoppedClock(t)
   for (const [name, answer] of [
     ['is down', { status: 503 }],
@@ -203,7 +202,7 @@ void testUnbridged('neither does an issuer that fails get more of it, and its go
   ] as const) {
     const server = await startKeyServer(t)
     server.keys(FIRST)
-    const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
+    const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }, { pair })
     t.equal(await gate.fate(tokenOf('k1')), PASSED)
     server.answers.set('/jwks', answer)
     for (const fetches of [2, 3]) {
@@ -216,12 +215,12 @@ void testUnbridged('neither does an issuer that fails get more of it, and its go
   }
 })
 
-void testUnbridged('an issuer that was never reached is asked once in five seconds, whatever comes', async (t) => {
+void testUnbridged('an issuer that was never reached is asked once in five seconds, whatever comes', async (t, pair) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.answers.set('/.well-known/openid-configuration', { status: 500 })
   server.keys(FIRST)
-  const gate = await guarded(t, { corp: { algorithms: ['RS256'], issuer: server.url } })
+  const gate = await guarded(t, { corp: { algorithms: ['RS256'], issuer: server.url } }, { pair })
   for (const fetches of [1, 2, 3]) {
     t.same(await flood(gate, 'down', server.url), [503])
     t.equal(await gate.fate(tokenOf('k1', PAIRS.rsa, server.url)), '503 keys-unavailable, nothing upstream')
@@ -233,11 +232,11 @@ void testUnbridged('an issuer that was never reached is asked once in five secon
   t.equal(gate.upstream.requests.length, 1)
 })
 
-void testUnbridged('while a fetch hangs there is no second one, and nobody with a known key waits for it', async (t) => {
+void testUnbridged('while a fetch hangs there is no second one, and nobody with a known key waits for it', async (t, pair) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.keys(FIRST)
-  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
+  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }, { pair })
   t.equal(await gate.fate(tokenOf('k1')), PASSED)
   clock.forward(COOL_DOWN)
   const { letGo } = heldBack(server)
@@ -254,14 +253,18 @@ void testUnbridged('while a fetch hangs there is no second one, and nobody with 
   t.equal(await gate.fate(tokenOf('k2', PAIRS.otherRsa)), PASSED, 'what it brought is in force')
 })
 
-void testUnbridged('one issuer under a flood does not hold up another', async (t) => {
+void testUnbridged('one issuer under a flood does not hold up another', async (t, pair) => {
   const [slow, other] = [await startKeyServer(t), await startKeyServer(t)]
   const { letGo } = heldBack(slow)
   other.keys(FIRST)
-  const gate = await guarded(t, {
-    slow: { issuer: slow.url, algorithms: ['RS256'] },
-    other: { issuer: other.url, algorithms: ['RS256'] },
-  })
+  const gate = await guarded(
+    t,
+    {
+      slow: { issuer: slow.url, algorithms: ['RS256'] },
+      other: { issuer: other.url, algorithms: ['RS256'] },
+    },
+    { pair },
+  )
   const waiting = flood(gate, 'x', slow.url)
   await until(() => slow.fetched.includes('/jwks'))
   t.equal(await gate.fate(tokenOf('k1', PAIRS.rsa, other.url)), PASSED)
@@ -271,11 +274,11 @@ void testUnbridged('one issuer under a flood does not hold up another', async (t
   t.equal(slow.fetched.filter((path) => path === '/jwks').length, 1)
 })
 
-void testUnbridged('keys change without a restart: a new one is found, one that is gone counts no more', async (t) => {
+void testUnbridged('keys change without a restart: a new one is found, one that is gone counts no more', async (t, pair) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.keys(FIRST)
-  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
+  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }, { pair })
   t.equal(await gate.fate(tokenOf('k1')), PASSED)
   server.keys(FIRST, SECOND)
   clock.forward(COOL_DOWN)
@@ -293,11 +296,11 @@ void testUnbridged('keys change without a restart: a new one is found, one that 
   t.equal(await gate.fate(tokenOf('k2', PAIRS.otherRsa)), '401 credential-invalid, nothing upstream')
 })
 
-void testUnbridged('tokens that no key could make good cost no fetch, however many come', async (t) => {
+void testUnbridged('tokens that no key could make good cost no fetch, however many come', async (t, pair) => {
   const clock = stoppedClock(t)
   const server = await startKeyServer(t)
   server.keys(FIRST)
-  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
+  const gate = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }, { pair })
   t.equal(await gate.fate(tokenOf('k1')), PASSED)
   for (let at = 0; at < 10; at += 1) {
     clock.forward(COOL_DOWN)

@@ -52,7 +52,7 @@ async function gatewayWith(lines: Readonly<Record<string, string>>, url = stack.
   const policy = Object.entries(lines).reduce((text, [from, to]) => text.replace(`\n${from}\n`, `\n${to}\n`), SHIPPED)
   const issuer = { issuer: stack.issuer, audiences: ['agent-chat'], algorithms: ['RS256'] }
   const configuration = { authentication: { issuers: { corp: issuer } }, upstream: { url } }
-  const gateway = await startTestGateway(configuration, policy)
+  const gateway = await startTestGateway(configuration, { policy })
   gateways.push(gateway)
   await gateway.ready()
   return `${gateway.url}/api/copilotkit/agent/graph`

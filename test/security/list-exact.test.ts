@@ -5,8 +5,8 @@
  * upstream lists, a caller's list holds exactly the threads whose messages the same caller gets by id.
  */
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { TestGateway } from '../../testing/support/gateway.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { edited } from '../../testing/support/policies.ts'
@@ -89,12 +89,12 @@ function runtime(size: number): Answering {
 }
 
 /** Ids of the threads in all pages that a caller gets by following the cursors. */
-async function listed(base: string, token: string | undefined, query: string): Promise<string[]> {
+async function listed(gateway: TestGateway, token: string | undefined, query: string): Promise<string[]> {
   const ids: string[] = []
   let cursor: string | undefined
   do {
     const target = `${BASE}/threads?${query}${cursor === undefined ? '' : `&cursor=${cursor}`}`
-    const { body } = await ask(base, { target, ...(token === undefined ? {} : { token }) })
+    const { body } = await gateway.ask({ target, ...(token === undefined ? {} : { token }) })
     const page = JSON.parse(body) as { threads: { id: string }[]; nextCursor?: string }
     ids.push(...page.threads.map(({ id }) => id))
     cursor = page.nextCursor
@@ -103,11 +103,11 @@ async function listed(base: string, token: string | undefined, query: string): P
 }
 
 /** Ids of the threads whose messages a caller gets by their ids. */
-async function readable(base: string, token: string | undefined): Promise<string[]> {
+async function readable(gateway: TestGateway, token: string | undefined): Promise<string[]> {
   const statuses = await Promise.all(
     LISTED.map(async (id) => {
       const target = `${BASE}/threads/${encodeURIComponent(id)}/messages`
-      return (await ask(base, { target, ...(token === undefined ? {} : { token }) })).status
+      return (await gateway.ask({ target, ...(token === undefined ? {} : { token }) })).status
     }),
   )
   return LISTED.filter((_, at) => statuses[at] === 200)
@@ -118,12 +118,12 @@ async function populated(gate: GatedUpstream): Promise<void> {
   const { gateway, alice, bob, olga, upstream } = gate
   upstream.answer(runtime(7))
   const tokens: Readonly<Record<string, string>> = { a: alice, b: bob, o: olga }
-  for (const id of OWNED) await run(gateway.url, tokens[id.slice(0, 1).toLowerCase()]!, id)
-  await run(gateway.url, bob, UUID)
+  for (const id of OWNED) await run(gateway, tokens[id.slice(0, 1).toLowerCase()]!, id)
+  await run(gateway, bob, UUID)
   for (const id of ['a-gone', 'b-gone', 'a-revived']) {
-    await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/${id}`, token: tokens[id.slice(0, 1)]! })
+    await gateway.ask({ method: 'DELETE', target: `${BASE}/threads/${id}`, token: tokens[id.slice(0, 1)]! })
   }
-  await run(gateway.url, alice, 'a-revived')
+  await run(gateway, alice, 'a-revived')
 }
 
 const POLICIES: Record<string, string | undefined> = {
@@ -152,13 +152,13 @@ const POLICIES: Record<string, string | undefined> = {
 }
 
 for (const [name, policy] of Object.entries(POLICIES)) {
-  void testEachPair(`a list is what the same caller may read by id, for everybody and every thread: ${name}`, async (t) => {
-    const gate = await gated(t, events(), policy === undefined ? {} : { policy })
+  void testEachPair(`a list is what the same caller may read by id, for everybody and every thread: ${name}`, async (t, pair) => {
+    const gate = await gated(t, events(), { pair, ...(policy === undefined ? {} : { policy }) })
     await populated(gate)
     const { gateway, alice, bob, olga, signer, upstream } = gate
     const people = { alice, bob, olga, carol: signer.sign('carol'), Alice: signer.sign('Alice'), 'alice ': signer.sign('alice ') }
     for (const [who, token] of Object.entries(people)) {
-      const own = await readable(gateway.url, token)
+      const own = await readable(gateway, token)
       for (const [size, query] of [
         [1000, ''],
         [7, 'limit=3'],
@@ -166,60 +166,60 @@ for (const [name, policy] of Object.entries(POLICIES)) {
         [5, 'limit=1'],
       ] as const) {
         upstream.answer(runtime(size))
-        t.same(await listed(gateway.url, token, query), own, `${who}, ${query}`)
+        t.same(await listed(gateway, token, query), own, `${who}, ${query}`)
       }
     }
     const alices = ['a-1', 'a-2', 'A-1', 'a_1', 'a.1', 'a:1', 'a-revived']
     const expected = /^the shipped|^operators|^a rule denies operators/.test(name) ? alices : []
-    t.same(await listed(gateway.url, alice, ''), expected)
+    t.same(await listed(gateway, alice, ''), expected)
   })
 }
 
-void testEachPair('the list follows at once: a claim, a release, a deletion and a revival', async (t) => {
-  const { gateway, alice, bob, upstream } = await gated(t, events())
+void testEachPair('the list follows at once: a claim, a release, a deletion and a revival', async (t, pair) => {
+  const { gateway, alice, bob, upstream } = await gated(t, events(), { pair })
   const look = async (): Promise<readonly string[][]> => {
     upstream.answer(runtime(1000))
     const lists = []
     for (const token of [alice, bob]) {
-      const list = await listed(gateway.url, token, '')
-      t.same(list, await readable(gateway.url, token))
+      const list = await listed(gateway, token, '')
+      t.same(list, await readable(gateway, token))
       lists.push(list)
     }
     return lists
   }
   t.same(await look(), [[], []])
   upstream.answer(json({}, 422))
-  await run(gateway.url, alice, 'b-1')
+  await run(gateway, alice, 'b-1')
   t.same(await look(), [[], []], 'a run that was refused claims nothing')
   upstream.answer(json({}, 500))
-  await run(gateway.url, bob, 'b-1')
+  await run(gateway, bob, 'b-1')
   t.same(await look(), [[], []], 'one that may have started does, and says not yet whose it is')
   upstream.answer(json({}, 422))
-  await run(gateway.url, alice, 'b-1')
+  await run(gateway, alice, 'b-1')
   t.same(await look(), [[], []], 'it is nobody else’s')
   upstream.answer(events())
-  await run(gateway.url, bob, 'b-1')
+  await run(gateway, bob, 'b-1')
   t.same(await look(), [[], ['b-1']], 'a run that was confirmed does')
-  await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/b-1`, token: bob })
+  await gateway.ask({ method: 'DELETE', target: `${BASE}/threads/b-1`, token: bob })
   t.same(await look(), [[], []])
-  await run(gateway.url, alice, 'b-1')
+  await run(gateway, alice, 'b-1')
   t.same(await look(), [[], []], 'nobody else gets it')
-  await run(gateway.url, bob, 'b-1')
+  await run(gateway, bob, 'b-1')
   t.same(await look(), [[], ['b-1']])
 })
 
-void testEachPair('while a claim is not confirmed yet the list and the read say the same', async (t) => {
-  const { gateway, alice, bob, upstream } = await gated(t)
+void testEachPair('while a claim is not confirmed yet the list and the read say the same', async (t, pair) => {
+  const { gateway, alice, bob, upstream } = await gated(t, undefined, { pair })
   let finish = (): void => {}
   upstream.answer((request, response) => {
     finish = () => void events()(request, response)
   })
-  const first = run(gateway.url, alice, 'a-1')
+  const first = run(gateway, alice, 'a-1')
   await upstream.arrived(1)
   upstream.answer(runtime(1000))
   const look = async (token: string, own: readonly string[]) => {
-    t.same(await listed(gateway.url, token, ''), own)
-    t.same(await readable(gateway.url, token), own)
+    t.same(await listed(gateway, token, ''), own)
+    t.same(await readable(gateway, token), own)
   }
   for (const token of [alice, bob]) await look(token, [])
   finish()
@@ -228,22 +228,23 @@ void testEachPair('while a claim is not confirmed yet the list and the read say 
   await look(bob, [])
 })
 
-void testEachPair('in mode off everybody is one user, with one list', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events(), { config: { authentication: { mode: 'off' } } })
+void testEachPair('in mode off everybody is one user, with one list', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { authentication: { mode: 'off' } } })
   upstream.answer(runtime(1000))
   const target = `${BASE}/agent/default/run`
   const body = '{"threadId":"a-1"}'
-  t.equal((await ask(gateway.url, { target, body })).status, 200)
+  t.equal((await gateway.ask({ target, body })).status, 200)
   for (const token of [undefined, alice]) {
-    t.same(await listed(gateway.url, token, ''), ['a-1'])
-    t.same(await readable(gateway.url, token), ['a-1'])
+    t.same(await listed(gateway, token, ''), ['a-1'])
+    t.same(await readable(gateway, token), ['a-1'])
   }
 })
 
-void testEachPair('in mode optional anonymous callers get no list, and users none of theirs', async (t) => {
+void testEachPair('in mode optional anonymous callers get no list, and users none of theirs', async (t, pair) => {
   const signer = makeSigner()
   t.teardown(() => signer.remove())
   const { gateway, alice, bob, upstream } = await gated(t, events(), {
+    pair,
     signer,
     policy: edited(
       'allow: [signed-in]\n    threads: [own, shared, unknown]',
@@ -252,13 +253,13 @@ void testEachPair('in mode optional anonymous callers get no list, and users non
     config: { authentication: { ...signer.authentication, mode: 'optional' } },
   })
   const target = `${BASE}/agent/default/run`
-  t.equal((await ask(gateway.url, { target, body: '{"threadId":"a-1"}' })).status, 200)
-  t.equal(await run(gateway.url, bob, 'b-1'), 200)
+  t.equal((await gateway.ask({ target, body: '{"threadId":"a-1"}' })).status, 200)
+  t.equal(await run(gateway, bob, 'b-1'), 200)
   upstream.answer(runtime(1000))
-  t.same(await readable(gateway.url, undefined), ['a-1'], 'by its id they have it')
+  t.same(await readable(gateway, undefined), ['a-1'], 'by its id they have it')
   const before = upstream.beginnings()
   for (const query of ['', '?limit=1', '?agentId=default']) {
-    const answer = await ask(gateway.url, { target: `${BASE}/threads${query}` })
+    const answer = await gateway.ask({ target: `${BASE}/threads${query}` })
     t.same([answer.status, codeIn(answer)], [403, 'not-allowed'], 'a list would be that of all of them')
   }
   t.equal(upstream.beginnings(), before)
@@ -266,7 +267,7 @@ void testEachPair('in mode optional anonymous callers get no list, and users non
     [alice, []],
     [bob, ['b-1']],
   ] as const) {
-    t.same(await listed(gateway.url, token, ''), own)
-    t.same(await readable(gateway.url, token), own)
+    t.same(await listed(gateway, token, ''), own)
+    t.same(await readable(gateway, token), own)
   }
 })

@@ -5,18 +5,19 @@
  * byte for byte but for the sealed cursor, which says nothing, even by its length, and is good for nobody else.
  */
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { sendRaw } from '../../testing/support/raw.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { BASE, codeIn, run } from './thread-routes.ts'
 
 const LIST = `${BASE}/threads`
 
 /** A gateway where alice owns the threads a1 to a3, and bob b1. */
-async function owned(t: Parameters<typeof gated>[0], config: object = {}): Promise<GatedUpstream> {
-  const gate = await gated(t, events(), { config: { ...config } })
-  for (const id of ['a1', 'a2', 'a3']) t.equal(await run(gate.gateway.url, gate.alice, id), 200)
-  t.equal(await run(gate.gateway.url, gate.bob, 'b1'), 200)
+async function owned(t: Parameters<typeof gated>[0], pair: Pair, config: object = {}): Promise<GatedUpstream> {
+  const gate = await gated(t, events(), { pair, config: { ...config } })
+  for (const id of ['a1', 'a2', 'a3']) t.equal(await run(gate.gateway, gate.alice, id), 200)
+  t.equal(await run(gate.gateway, gate.bob, 'b1'), 200)
   return gate
 }
 
@@ -51,10 +52,10 @@ const TELLING = {
   vary: 'x-user',
 }
 
-void testEachPair('what else stands beside the threads, or in the headers, is dropped', async (t) => {
-  const { gateway, alice, upstream } = await owned(t)
+void testEachPair('what else stands beside the threads, or in the headers, is dropped', async (t, pair) => {
+  const { gateway, alice, upstream } = await owned(t, pair)
   upstream.answer(json({ ...BESIDE, threads: [{ id: 'a1', name: 'mine', any: { thing: [1] } }] }, 200, TELLING))
-  const answer = await ask(gateway.url, { target: LIST, token: alice })
+  const answer = await gateway.ask({ target: LIST, token: alice })
   t.equal(answer.body, '{"threads":[{"id":"a1","name":"mine","any":{"thing":[1]}}]}')
   t.same([...answer.headers.keys()].sort(), [
     'cache-control',
@@ -68,92 +69,95 @@ void testEachPair('what else stands beside the threads, or in the headers, is dr
   t.equal(answer.headers.get('cache-control'), 'private, no-store')
 })
 
-void testEachPair('join codes pass where the upstream scopes users itself, and only strings', async (t) => {
-  const { gateway, alice, upstream } = await owned(t, { upstream: { userScoped: true } })
+void testEachPair('join codes pass where the upstream scopes users itself, and only strings', async (t, pair) => {
+  const { gateway, alice, upstream } = await owned(t, pair, { upstream: { userScoped: true } })
   for (const [codes, body] of [
     [{}, '{"threads":[{"id":"a1"}],"joinCode":"code-of-all","joinToken":"token-of-all"}'],
     [{ joinCode: { a: 1 }, joinToken: 1 }, '{"threads":[{"id":"a1"}]}'],
   ] as const) {
     upstream.answer(json({ ...BESIDE, ...codes, threads: items('a1') }, 200, TELLING))
-    t.equal((await ask(gateway.url, { target: LIST, token: alice })).body, body)
+    t.equal((await gateway.ask({ target: LIST, token: alice })).body, body)
   }
 })
 
-void testEachPair('of several pages the join codes of the first pass, for they are those of the whole list', async (t) => {
-  const { gateway, alice, upstream } = await owned(t, { upstream: { userScoped: true } })
+void testEachPair('of several pages the join codes of the first pass, for they are those of the whole list', async (t, pair) => {
+  const { gateway, alice, upstream } = await owned(t, pair, { upstream: { userScoped: true } })
   upstream.answer((request, response) =>
     (request.target.includes('cursor=')
       ? json({ threads: items('a2'), joinCode: 'code-of-the-second' })
       : json({ threads: items('a1'), nextCursor: 'two', joinCode: 'code-of-the-first' }))(request, response),
   )
-  const answer = await ask(gateway.url, { target: LIST, token: alice })
+  const answer = await gateway.ask({ target: LIST, token: alice })
   t.equal(answer.body, '{"threads":[{"id":"a1"},{"id":"a2"}],"joinCode":"code-of-the-first"}')
 })
 
 /** The whole answer without what differs between any two: date, request id and the sealed cursor. */
 async function seen(gate: GatedUpstream, query: string): Promise<string> {
-  const text = await sendRaw(gate.gateway.url, requestBytes({ target: `${LIST}${query}`, token: gate.alice }))
+  const text = await sendRaw(gate.gateway.url, gate.gateway.bytes({ target: `${LIST}${query}`, token: gate.alice }))
   return text
     .replace(/\r\ndate: [^\r]*/i, '')
     .replace(/\r\nx-request-id: [^\r]*/i, '')
     .replace(/"nextCursor":"([A-Za-z0-9_-]*)"/, (_, cursor: string) => `"nextCursor":"${'.'.repeat(cursor.length)}"`)
 }
 
-void testEachPair('other people’s threads change nothing of an answer: neither a byte nor the length of a cursor', async (t) => {
-  const gate = await owned(t)
-  const page = (list: { id: string }[], more: object = {}): Answering => json({ threads: list, ...more })
-  const more = Array.from({ length: 400 }, (_, at) => `b-other-${at}`)
-  const worlds: Record<string, Answering> = {
-    'alone in the world': page(items('a1', 'a2', 'a3')),
-    'others before': page(items(...more, 'a1', 'a2', 'a3')),
-    'others between': page(items('a1', 'b1', ...more, 'a2', 'b2', 'a3')),
-    'others behind': page(items('a1', 'a2', 'a3', 'b1', ...more)),
-    'with counts': page(items('a1', 'a2', 'b1', 'a3'), BESIDE),
-    'others on a page behind': (request, response) =>
-      (request.target.includes('cursor=')
-        ? page(items('b1', ...more))
-        : page(items('a1', 'a2', 'a3'), { nextCursor: 'b1-and-400-others' }))(request, response),
-    'own ones on pages between those of others': (request, response) => {
-      const at = Number(new URL(request.target, 'http://a').searchParams.get('cursor') ?? 0)
-      const pages = [items('b1'), items('a1'), items(...more), items('a2', 'b2'), [], items('a3'), items('b3')]
-      return page(pages[at] ?? [], at + 1 < pages.length ? { nextCursor: String(at + 1) } : {})(request, response)
-    },
-  }
-  for (const query of ['', '?limit=1', '?limit=2', '?limit=3', '?limit=4', '?limit=1000&agentId=default']) {
-    gate.upstream.answer(worlds['alone in the world']!)
-    const alone = await seen(gate, query)
-    t.match(alone, /^HTTP\/1\.1 200 /)
-    t.equal(alone.includes('nextCursor'), query === '?limit=1' || query === '?limit=2')
-    for (const [name, answering] of Object.entries(worlds)) {
-      gate.upstream.answer(answering)
-      t.equal(await seen(gate, query), alone, `${name}, ${query}`)
+void testEachPair(
+  'other people’s threads change nothing of an answer: neither a byte nor the length of a cursor',
+  async (t, pair) => {
+    const gate = await owned(t, pair)
+    const page = (list: { id: string }[], more: object = {}): Answering => json({ threads: list, ...more })
+    const more = Array.from({ length: 400 }, (_, at) => `b-other-${at}`)
+    const worlds: Record<string, Answering> = {
+      'alone in the world': page(items('a1', 'a2', 'a3')),
+      'others before': page(items(...more, 'a1', 'a2', 'a3')),
+      'others between': page(items('a1', 'b1', ...more, 'a2', 'b2', 'a3')),
+      'others behind': page(items('a1', 'a2', 'a3', 'b1', ...more)),
+      'with counts': page(items('a1', 'a2', 'b1', 'a3'), BESIDE),
+      'others on a page behind': (request, response) =>
+        (request.target.includes('cursor=')
+          ? page(items('b1', ...more))
+          : page(items('a1', 'a2', 'a3'), { nextCursor: 'b1-and-400-others' }))(request, response),
+      'own ones on pages between those of others': (request, response) => {
+        const at = Number(new URL(request.target, 'http://a').searchParams.get('cursor') ?? 0)
+        const pages = [items('b1'), items('a1'), items(...more), items('a2', 'b2'), [], items('a3'), items('b3')]
+        return page(pages[at] ?? [], at + 1 < pages.length ? { nextCursor: String(at + 1) } : {})(request, response)
+      },
     }
-  }
-})
+    for (const query of ['', '?limit=1', '?limit=2', '?limit=3', '?limit=4', '?limit=1000&agentId=default']) {
+      gate.upstream.answer(worlds['alone in the world']!)
+      const alone = await seen(gate, query)
+      t.match(alone, /^HTTP\/1\.1 200 /)
+      t.equal(alone.includes('nextCursor'), query === '?limit=1' || query === '?limit=2')
+      for (const [name, answering] of Object.entries(worlds)) {
+        gate.upstream.answer(answering)
+        t.equal(await seen(gate, query), alone, `${name}, ${query}`)
+      }
+    }
+  },
+)
 
-void testEachPair('a refusal of a list says nothing but its code', async (t) => {
-  const { gateway, alice, upstream } = await owned(t)
+void testEachPair('a refusal of a list says nothing but its code', async (t, pair) => {
+  const { gateway, alice, upstream } = await owned(t, pair)
   for (const answering of [
     json({ threads: [{ id: 'b1', name: 'secret' }, 5] }),
     json({ error: 'thread b1 of bob is broken', threads: 'secret' }),
     json('secret b1'),
   ]) {
     upstream.answer(answering)
-    const answer = await ask(gateway.url, { target: LIST, token: alice })
+    const answer = await gateway.ask({ target: LIST, token: alice })
     t.same([answer.status, codeIn(answer)], [502, 'upstream-unusable'])
     t.notMatch(answer.body, /secret|b1|bob/)
   }
 })
 
-async function withCursor(t: Parameters<typeof gated>[0]) {
-  const gate = await owned(t)
+async function withCursor(t: Parameters<typeof gated>[0], pair: Pair) {
+  const gate = await owned(t, pair)
   gate.upstream.answer(json({ threads: items('a1', 'a2', 'a3', 'b1'), nextCursor: null }))
-  const { body } = await ask(gate.gateway.url, { target: `${LIST}?limit=1`, token: gate.alice })
+  const { body } = await gate.gateway.ask({ target: `${LIST}?limit=1`, token: gate.alice })
   return { ...gate, cursor: (JSON.parse(body) as { nextCursor: string }).nextCursor, before: gate.upstream.beginnings() }
 }
 
-void testEachPair('a cursor that was not sealed here is 400 and the upstream is not asked', async (t) => {
-  const { gateway, alice, upstream, cursor, before } = await withCursor(t)
+void testEachPair('a cursor that was not sealed here is 400 and the upstream is not asked', async (t, pair) => {
+  const { gateway, alice, upstream, cursor, before } = await withCursor(t, pair)
   const bytes = Buffer.from(cursor, 'base64url')
   const flipped = Array.from({ length: bytes.length }, (_, at) => {
     const copy = Buffer.from(bytes)
@@ -191,16 +195,16 @@ void testEachPair('a cursor that was not sealed here is 400 and the upstream is 
     ...flipped,
   ].filter((one) => one !== cursor)
   for (const one of forged) {
-    const answer = await ask(gateway.url, { target: `${LIST}?limit=1&cursor=${one}`, token: alice })
+    const answer = await gateway.ask({ target: `${LIST}?limit=1&cursor=${one}`, token: alice })
     t.same([answer.status, codeIn(answer)], [400, 'target-malformed'], one.slice(0, 60))
   }
-  const twice = await ask(gateway.url, { target: `${LIST}?cursor=${cursor}&cursor=${cursor}`, token: alice })
+  const twice = await gateway.ask({ target: `${LIST}?cursor=${cursor}&cursor=${cursor}`, token: alice })
   t.same([twice.status, codeIn(twice)], [400, 'target-malformed'])
   t.equal(upstream.beginnings(), before)
 })
 
-void testEachPair('a cursor is good for the user and the query that it was made for, and for no other', async (t) => {
-  const { gateway, alice, bob, olga, signer, upstream, cursor, before } = await withCursor(t)
+void testEachPair('a cursor is good for the user and the query that it was made for, and for no other', async (t, pair) => {
+  const { gateway, alice, bob, olga, signer, upstream, cursor, before } = await withCursor(t, pair)
   for (const [token, query] of [
     [bob, ''],
     [olga, ''],
@@ -212,29 +216,29 @@ void testEachPair('a cursor is good for the user and the query that it was made 
     [alice, '&includeArchived=true'],
     [alice, '&includeArchived='],
   ] as const) {
-    const answer = await ask(gateway.url, { target: `${LIST}?limit=1&cursor=${cursor}${query}`, token })
+    const answer = await gateway.ask({ target: `${LIST}?limit=1&cursor=${cursor}${query}`, token })
     t.same([answer.status, codeIn(answer)], [400, 'target-malformed'], query)
   }
   t.equal(upstream.beginnings(), before)
   for (const query of ['?limit=5&', '?', '?unknown=1&']) {
-    const rest = await ask(gateway.url, { target: `${LIST}${query}cursor=${cursor}`, token: signer.sign('alice') })
+    const rest = await gateway.ask({ target: `${LIST}${query}cursor=${cursor}`, token: signer.sign('alice') })
     t.equal(rest.body, '{"threads":[{"id":"a2"},{"id":"a3"}]}', 'another limit is no other query, another token no other user')
   }
   t.equal(upstream.requests.at(-1)?.target, LIST, 'the upstream never sees it')
 })
 
-void testEachPair('a cursor of one gateway is none at another with a store of its own', async (t) => {
-  const one = await withCursor(t)
-  const two = await withCursor(t)
+void testEachPair('a cursor of one gateway is none at another with a store of its own', async (t, pair) => {
+  const one = await withCursor(t, pair)
+  const two = await withCursor(t, pair)
   const target = `${LIST}?limit=1&cursor=${one.cursor}`
-  t.equal((await ask(two.gateway.url, { target, token: two.alice })).status, 400)
-  t.equal((await ask(one.gateway.url, { target, token: one.alice })).status, 200)
+  t.equal((await two.gateway.ask({ target, token: two.alice })).status, 400)
+  t.equal((await one.gateway.ask({ target, token: one.alice })).status, 200)
 })
 
-void testEachPair('a cursor can’t be read, and no two are alike', async (t) => {
-  const { gateway, alice, upstream, cursor } = await withCursor(t)
+void testEachPair('a cursor can’t be read, and no two are alike', async (t, pair) => {
+  const { gateway, alice, upstream, cursor } = await withCursor(t, pair)
   const next = async (): Promise<string> => {
-    const { body } = await ask(gateway.url, { target: `${LIST}?limit=1`, token: alice })
+    const { body } = await gateway.ask({ target: `${LIST}?limit=1`, token: alice })
     return (JSON.parse(body) as { nextCursor: string }).nextCursor
   }
   upstream.answer((request, response) =>

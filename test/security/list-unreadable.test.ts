@@ -4,10 +4,10 @@
  * send a coding that nobody asked for). What is no list for certain is a 502 and shows nothing of it.
  */
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import { call, codeOf } from '../../testing/support/client.ts'
+import { codeOf } from '../../testing/support/client.ts'
 import { gateBefore, gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { sendRaw } from '../../testing/support/raw.ts'
 import { startRawUpstream } from '../../testing/support/raw-upstream.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
@@ -80,24 +80,24 @@ const UNREADABLE: Record<string, Answering> = {
   'a cursor that is no string': json({ threads: [{ id: 'own' }], nextCursor: 5 }),
 }
 
-void testEachPair('an answer that is no list is 502 upstream-unusable and shows nothing of it', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events())
-  t.equal(await run(gateway.url, alice, 'own'), 200)
+void testEachPair('an answer that is no list is 502 upstream-unusable and shows nothing of it', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair })
+  t.equal(await run(gateway, alice, 'own'), 200)
   for (const [name, answering] of Object.entries(UNREADABLE)) {
     upstream.answer(answering)
-    const text = await sendRaw(gateway.url, requestBytes({ target: LIST, token: alice }))
+    const text = await sendRaw(gateway.url, gateway.bytes({ target: LIST, token: alice }))
     t.match(text, /^HTTP\/1\.1 502 [^]*"code":"upstream-unusable"/, name)
     t.notMatch(text, /secret|foreign|location|content-encoding|etag/i, name)
     t.same(upstream.requests.at(-1)?.headers.get('accept-encoding'), ['identity'], 'no coding was asked for')
   }
   for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']) {
     upstream.answer(plain(200, { 'content-type': type, 'content-encoding': 'identity' }, '{"threads":[{"id":"own"}]}'))
-    t.equal((await ask(gateway.url, { target: LIST, token: alice })).body, '{"threads":[{"id":"own"}]}', type)
+    t.equal((await gateway.ask({ target: LIST, token: alice })).body, '{"threads":[{"id":"own"}]}', type)
   }
 })
 
-void testEachPair('a caller’s wish for a coding, a range or a condition does not reach the upstream', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, json({ threads: [] }))
+void testEachPair('a caller’s wish for a coding, a range or a condition does not reach the upstream', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, json({ threads: [] }), { pair })
   const lines = [
     'Accept-Encoding: gzip, br',
     'Range: bytes=0-10',
@@ -106,14 +106,14 @@ void testEachPair('a caller’s wish for a coding, a range or a condition does n
     'If-Range: "x"',
     'TE: gzip',
   ]
-  t.equal((await ask(gateway.url, { target: LIST, token: alice, lines })).body, '{"threads":[]}')
+  t.equal((await gateway.ask({ target: LIST, token: alice, lines })).body, '{"threads":[]}')
   const { headers } = upstream.requests.at(-1)!
   t.same(headers.get('accept-encoding'), ['identity'])
   for (const name of ['range', 'if-none-match', 'if-modified-since', 'if-range', 'te']) t.notOk(headers.has(name), name)
 })
 
-void testEachPair('an answer that is no list is let go at once, and not read to its end', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('an answer that is no list is let go at once, and not read to its end', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const [status, headers] of [
     [202, JSON_TYPE],
     [200, { 'content-type': 'text/plain' }],
@@ -121,20 +121,20 @@ void testEachPair('an answer that is no list is let go at once, and not read to 
   ] as const) {
     // The end of this answer never comes.
     upstream.answer((_request, response) => void response.writeHead(status, headers).write(SECRET))
-    t.equal((await ask(gateway.url, { target: LIST, token: alice })).status, 502)
+    t.equal((await gateway.ask({ target: LIST, token: alice })).status, 502)
     await until(() => upstream.requests.at(-1)!.left())
   }
 })
 
-void testEachPair('a redirect in place of a list has its own reason', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('a redirect in place of a list has its own reason', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const [status, reason] of [
     [299, 'upstream-list-unreadable'],
     [300, 'upstream-redirect'],
     [399, 'upstream-redirect'],
   ] as const) {
     upstream.answer(plain(status, JSON_TYPE, SECRET))
-    const answer = await ask(gateway.url, { target: LIST, token: alice })
+    const answer = await gateway.ask({ target: LIST, token: alice })
     t.same([answer.status, codeIn(answer)], [502, 'upstream-unusable'], String(status))
     const logged = () => gateway.lines.filter((line) => line['msg'] === 'request')
     await until(() => logged().at(-1)?.['requestId'] === answer.headers.get('x-request-id'))
@@ -142,16 +142,16 @@ void testEachPair('a redirect in place of a list has its own reason', async (t) 
   }
 })
 
-void testEachPair('an answer that breaks off is no list, however much of it came', async (t) => {
+void testEachPair('an answer that breaks off is no list, however much of it came', async (t, pair) => {
   for (const [name, bytes] of Object.entries({
     'short of its length': `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n${SECRET}`,
     'short of its last chunk': `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n${SECRET.length.toString(16)}\r\n${SECRET}\r\n`,
     'in a coding that was not asked for': `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
   })) {
-    const upstream = await startRawUpstream((socket) => void socket.end(bytes))
+    const upstream = await startRawUpstream((socket) => void socket.end(bytes), { pair })
     t.teardown(() => upstream.close())
-    const { gateway, alice } = await gateBefore(t, upstream.url)
-    const text = await sendRaw(gateway.url, requestBytes({ target: LIST, token: alice }))
+    const { gateway, alice } = await gateBefore(t, upstream.url, { pair })
+    const text = await sendRaw(gateway.url, gateway.bytes({ target: LIST, token: alice }))
     t.match(text, /^HTTP\/1\.1 502 /, name)
     t.notMatch(text, /secret|foreign/, name)
     const lists = upstream.requests.filter((request) => /^GET \S*\/threads /.test(request))
@@ -159,51 +159,55 @@ void testEachPair('an answer that breaks off is no list, however much of it came
   }
 })
 
-void testEachPair('a page that is too large is 502, however long it goes on', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, (_request, response) => {
-    response.writeHead(200, JSON_TYPE).write('{"threads":[')
-    const filler = ' '.repeat(1024 * 1024)
-    const fill = (): void => {
-      while (!response.destroyed && response.write(filler));
-      if (!response.destroyed) response.once('drain', fill)
-    }
-    fill()
-  })
-  const answer = await ask(gateway.url, { target: LIST, token: alice })
+void testEachPair('a page that is too large is 502, however long it goes on', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(
+    t,
+    (_request, response) => {
+      response.writeHead(200, JSON_TYPE).write('{"threads":[')
+      const filler = ' '.repeat(1024 * 1024)
+      const fill = (): void => {
+        while (!response.destroyed && response.write(filler));
+        if (!response.destroyed) response.once('drain', fill)
+      }
+      fill()
+    },
+    { pair },
+  )
+  const answer = await gateway.ask({ target: LIST, token: alice })
   t.same([answer.status, codeIn(answer)], [502, 'upstream-unusable'])
   t.equal(upstream.requests.length, 1)
 })
 
-void testEachPair('a second page that is unreadable spoils the list: half of it would look whole', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, events())
-  t.equal(await run(gateway.url, alice, 'own'), 200)
+void testEachPair('a second page that is unreadable spoils the list: half of it would look whole', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, events(), { pair })
+  t.equal(await run(gateway, alice, 'own'), 200)
   for (const [name, answering] of Object.entries(UNREADABLE)) {
     upstream.answer((request, response) =>
       request.target.includes('cursor=')
         ? answering(request, response)
         : json({ threads: [{ id: 'own' }], nextCursor: 'two' })(request, response),
     )
-    const answer = await ask(gateway.url, { target: LIST, token: alice })
+    const answer = await gateway.ask({ target: LIST, token: alice })
     t.same([answer.status, codeIn(answer)], [502, 'upstream-unusable'], name)
     t.notMatch(answer.body, 'own')
   }
 })
 
-void testEachPair('a refusal of the upstream’s passes, an HTML one as our JSON', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('a refusal of the upstream’s passes, an HTML one as our JSON', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const status of [401, 422, 500]) {
     upstream.answer(json({ error: 'no lists here' }, status))
-    const answer = await ask(gateway.url, { target: LIST, token: alice })
+    const answer = await gateway.ask({ target: LIST, token: alice })
     t.equal(answer.status, status)
     t.match(answer.body, '{"error":"no lists here"}')
   }
   upstream.answer(plain(404, { 'content-type': 'text/html' }, 'secret'))
-  const answer = await ask(gateway.url, { target: LIST, token: alice })
+  const answer = await gateway.ask({ target: LIST, token: alice })
   t.same([answer.status, codeIn(answer)], [404, 'upstream-unusable'])
 })
 
-void testEachPair('a list from an upstream that breaks off before its answer is 502 upstream-unreachable', async (t) => {
-  const { base, alice, upstream } = await gated(t, (_request, response) => void response.destroy())
+void testEachPair('a list from an upstream that breaks off before its answer is 502 upstream-unreachable', async (t, pair) => {
+  const { base, call, alice, upstream } = await gated(t, (_request, response) => void response.destroy(), { pair })
   const answer = await call(`${base}/threads`, { token: alice })
   t.equal(answer.status, 502)
   t.equal(codeOf(answer), 'upstream-unreachable')

@@ -7,7 +7,7 @@
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, openRaw, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { openRaw, sendRaw } from '../../testing/support/raw.ts'
 import { BASE, codeIn } from './thread-routes.ts'
 
 const INFO = `${BASE}/info`
@@ -37,15 +37,15 @@ const UPGRADES: Readonly<Record<string, readonly string[]>> = {
 }
 
 void testEachPair('Upgrade is ignored: the request is answered as the one it is', async (t, pair) => {
-  const { gateway, alice, upstream } = await gated(t)
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const [name, lines] of Object.entries(UPGRADES)) {
-    t.equal((await ask(gateway.url, { target: INFO, lines })).status, 401, `${name} without a token`)
-    t.equal((await ask(gateway.url, { target: INFO, lines, token: 'x.y.z' })).status, 401, `${name} with a bad token`)
-    t.equal((await ask(gateway.url, { target: `${BASE}/threads/clear`, method: 'POST', lines, token: alice })).status, 403)
+    t.equal((await gateway.ask({ target: INFO, lines })).status, 401, `${name} without a token`)
+    t.equal((await gateway.ask({ target: INFO, lines, token: 'x.y.z' })).status, 401, `${name} with a bad token`)
+    t.equal((await gateway.ask({ target: `${BASE}/threads/clear`, method: 'POST', lines, token: alice })).status, 403)
     // No single-route runtime has it.
     const feed = pair.upstream === 'single-route' ? 404 : 403
-    t.equal((await ask(gateway.url, { target: `${BASE}/cpk-debug-events`, lines, token: alice })).status, feed)
-    t.equal((await ask(gateway.url, { target: INFO, lines, token: alice })).status, 200, name)
+    t.equal((await gateway.ask({ target: `${BASE}/cpk-debug-events`, lines, token: alice })).status, feed)
+    t.equal((await gateway.ask({ target: INFO, lines, token: alice })).status, 200, name)
   }
   t.equal(upstream.requests.length, Object.keys(UPGRADES).length)
   for (const { target, headers } of upstream.requests) {
@@ -55,27 +55,27 @@ void testEachPair('Upgrade is ignored: the request is answered as the one it is'
   }
 })
 
-void testEachPair('a run that asks for an Upgrade is the run that it is', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('a run that asks for an Upgrade is the run that it is', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const input = runInput('t1')
   const lines = UPGRADES['h2c'] ?? []
   const request = { target: `${BASE}/agent/default/run`, token: alice, lines, body: JSON.stringify(input) }
-  t.equal((await ask(gateway.url, request)).status, 200)
+  t.equal((await gateway.ask(request)).status, 200)
   t.match(upstream.requests, [{ method: 'POST', target: `${BASE}/agent/default/run`, json: { threadId: 't1' } }])
 })
 
 void testEachPair(
   'behind an Upgrade nothing is read: not as HTTP/1, with the best of tokens, and not as another protocol',
-  async (t) => {
-    const { gateway, alice, upstream } = await gated(t)
+  async (t, pair) => {
+    const { gateway, alice, upstream } = await gated(t, undefined, { pair })
     const behind = [
-      requestBytes({ target: `${BASE}/threads`, token: alice }),
-      requestBytes({ target: `${BASE}/agent/default/run`, token: alice, body: JSON.stringify(runInput('t1')) }),
+      gateway.bytes({ target: `${BASE}/threads`, token: alice }),
+      gateway.bytes({ target: `${BASE}/agent/default/run`, token: alice, body: JSON.stringify(runInput('t1')) }),
       Buffer.from([0x81, 0x85, 0, 0, 0, 0, ...Buffer.from('hello')]),
       Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'),
     ]
     for (const [name, lines] of Object.entries(UPGRADES)) {
-      const upgrade = requestBytes({ target: INFO, lines, token: alice, keepAlive: true })
+      const upgrade = gateway.bytes({ target: INFO, lines, token: alice, keepAlive: true })
       for (const next of behind) {
         const caller = await openRaw(gateway.url)
         caller.write(upgrade)
@@ -92,9 +92,9 @@ void testEachPair(
   },
 )
 
-void testEachPair('what comes in one piece with an Upgrade, frames or another request, goes nowhere', async (t) => {
-  const { gateway, alice, olga, upstream } = await gated(t)
-  const clear = requestBytes({ method: 'POST', target: `${BASE}/threads/clear`, token: olga }).toString('latin1')
+void testEachPair('what comes in one piece with an Upgrade, frames or another request, goes nowhere', async (t, pair) => {
+  const { gateway, alice, olga, upstream } = await gated(t, undefined, { pair })
+  const clear = gateway.bytes({ method: 'POST', target: `${BASE}/threads/clear`, token: olga }).toString('latin1')
   for (const frames of [
     clear,
     PREFACE,
@@ -104,26 +104,26 @@ void testEachPair('what comes in one piece with an Upgrade, frames or another re
   ]) {
     for (const upgrade of ['websocket', 'h2c'] as const) {
       const connection = await openRaw(gateway.url)
-      const first = requestBytes({ target: INFO, token: alice, lines: UPGRADES[upgrade] ?? [], keepAlive: true })
+      const first = gateway.bytes({ target: INFO, token: alice, lines: UPGRADES[upgrade] ?? [], keepAlive: true })
       connection.write(Buffer.concat([first, Buffer.from(frames, 'latin1')]))
       t.match(await connection.until('HTTP/1.1 '), /^HTTP\/1\.1 200 /, upgrade)
       connection.destroy()
     }
   }
-  t.equal((await ask(gateway.url, { target: INFO, token: alice })).status, 200)
+  t.equal((await gateway.ask({ target: INFO, token: alice })).status, 200)
   t.equal(upstream.beginnings(), 11, 'each that asked, and the last one')
   for (const { target } of upstream.requests) t.equal(target, INFO)
 })
 
-void testEachPair('HTTP/2 without asking is no request', async (t) => {
-  const { gateway, upstream } = await gated(t)
+void testEachPair('HTTP/2 without asking is no request', async (t, pair) => {
+  const { gateway, upstream } = await gated(t, undefined, { pair })
   t.match(await sendRaw(gateway.url, Buffer.from(PREFACE, 'latin1')), /^HTTP\/1\.1 400 /)
-  t.match(await sendRaw(gateway.url, Buffer.from(`${PREFACE}${requestBytes({ target: INFO }).toString()}`, 'latin1')), /^HTTP\/1\.1 400 /) // prettier-ignore
+  t.match(await sendRaw(gateway.url, Buffer.from(`${PREFACE}${gateway.bytes({ target: INFO }).toString()}`, 'latin1')), /^HTTP\/1\.1 400 /) // prettier-ignore
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('methods that a route does not have are 405 and name those it has', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('methods that a route does not have are 405 and name those it has', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const [method, path, allow] of [
     ['HEAD', 'info', 'GET'],
     ['HEAD', 'threads/t1/messages', 'GET'],
@@ -148,8 +148,8 @@ void testEachPair('methods that a route does not have are 405 and name those it 
     ['PURGE', 'threads/t1', 'PATCH, DELETE'],
   ] as const) {
     const target = `${BASE}/${path}`
-    t.equal((await ask(gateway.url, { method, target })).status, 401, `${method} ${path} without a token`)
-    const answer = await ask(gateway.url, { method, target, token: alice })
+    t.equal((await gateway.ask({ method, target })).status, 401, `${method} ${path} without a token`)
+    const answer = await gateway.ask({ method, target, token: alice })
     t.equal(answer.status, 405, `${method} ${path}`)
     t.equal(answer.headers.get('allow'), allow)
     t.notMatch(answer.body, alice, 'nothing is told back')
@@ -157,8 +157,9 @@ void testEachPair('methods that a route does not have are 405 and name those it 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a method in another case, or of other letters, is none', async (t, { client }) => {
-  const { gateway, olga, upstream } = await gated(t)
+void testEachPair('a method in another case, or of other letters, is none', async (t, pair) => {
+  const { client } = pair
+  const { gateway, olga, upstream } = await gated(t, undefined, { pair })
   for (const method of [
     'get',
     'Get',
@@ -179,7 +180,7 @@ void testEachPair('a method in another case, or of other letters, is none', asyn
   ]) {
     // prettier-ignore
     for (const path of ['info', 'threads/clear']) {
-      const answer = await ask(gateway.url, { method, target: `${BASE}/${path}`, token: olga })
+      const answer = await gateway.ask({ method, target: `${BASE}/${path}`, token: olga })
       // In an envelope it is a word like others, that no route has for its method.
       const none = client === 'single-route' ? [405, 'method-not-allowed'] : [400, 'header-malformed']
       t.same([answer.status, codeIn(answer)], none, `${method} ${path}`)
@@ -188,14 +189,14 @@ void testEachPair('a method in another case, or of other letters, is none', asyn
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('CONNECT opens nothing, to the upstream or to anybody else', async (t) => {
-  const { gateway, olga, upstream } = await gated(t)
+void testEachPair('CONNECT opens nothing, to the upstream or to anybody else', async (t, pair) => {
+  const { gateway, olga, upstream } = await gated(t, undefined, { pair })
   for (const target of [new URL(upstream.url).host, 'other.example:443', `${BASE}/info`, '/', '*', upstream.url]) {
     const text = await sendRaw(
       gateway.url,
       Buffer.concat([
-        requestBytes({ method: 'CONNECT', target, token: olga, keepAlive: true }),
-        requestBytes({ method: 'POST', target: `${BASE}/threads/clear`, token: olga }),
+        gateway.bytes({ method: 'CONNECT', target, token: olga, keepAlive: true }),
+        gateway.bytes({ method: 'POST', target: `${BASE}/threads/clear`, token: olga }),
       ]),
     )
     t.match(text, /^HTTP\/1\.1 400 /, target)
@@ -204,24 +205,20 @@ void testEachPair('CONNECT opens nothing, to the upstream or to anybody else', a
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a header, a query or a body that names another method is no method', async (t) => {
-  const { gateway, alice, olga, upstream } = await gated(t, undefined, { config: { forwardHeaders: ['x-method'] } })
+void testEachPair('a header, a query or a body that names another method is no method', async (t, pair) => {
+  const { gateway, alice, olga, upstream } = await gated(t, undefined, { pair, config: { forwardHeaders: ['x-method'] } })
   const names = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X_HTTP_Method_Override', 'x-http-METHOD-override', 'X-Method', '_method', 'Method', ':method', 'X-Original-Method', 'X-Forwarded-Method'] // prettier-ignore
   for (const name of names.filter((one) => one !== ':method')) {
     const lines = [`${name}: DELETE`]
-    t.equal((await ask(gateway.url, { target: INFO, token: alice, lines })).status, 200, name)
+    t.equal((await gateway.ask({ target: INFO, token: alice, lines })).status, 200, name)
     // Nor does one make a method fit that does not.
-    t.equal(
-      (await ask(gateway.url, { target: `${BASE}/threads/clear`, token: olga, lines: [`${name}: POST`] })).status,
-      405,
-      name,
-    )
-    t.equal((await ask(gateway.url, { method: 'POST', target: INFO, token: alice, lines: [`${name}: GET`] })).status, 405, name)
+    t.equal((await gateway.ask({ target: `${BASE}/threads/clear`, token: olga, lines: [`${name}: POST`] })).status, 405, name)
+    t.equal((await gateway.ask({ method: 'POST', target: INFO, token: alice, lines: [`${name}: GET`] })).status, 405, name)
   }
-  t.equal((await ask(gateway.url, { target: INFO, token: alice, lines: [':method: DELETE'] })).status, 400)
-  t.equal((await ask(gateway.url, { target: `${INFO}?_method=DELETE`, token: alice })).status, 200)
+  t.equal((await gateway.ask({ target: INFO, token: alice, lines: [':method: DELETE'] })).status, 400)
+  t.equal((await gateway.ask({ target: `${INFO}?_method=DELETE`, token: alice })).status, 200)
   const form = { framing: ['Content-Type: application/x-www-form-urlencoded', 'Content-Length: 14'], body: '_method=DELETE' }
-  t.equal((await ask(gateway.url, { target: `${BASE}/threads/clear`, token: olga, ...form })).status, 415)
+  t.equal((await gateway.ask({ target: `${BASE}/threads/clear`, token: olga, ...form })).status, 415)
   for (const { method, target, headers } of upstream.requests) {
     t.equal(`${method} ${target}`, `GET ${INFO}`)
     t.same([...headers.keys()].filter((name) => name.includes('method') && name !== 'x-method'), []) // prettier-ignore

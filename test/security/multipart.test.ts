@@ -6,7 +6,6 @@
  * goes as JSON. Multipart is of the multi-route transport alone: where it streams, no other pair is to be looked at.
  */
 import { test } from 'tap'
-import { call } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { ask, firstAnswer, openRaw, requestBytes } from '../../testing/support/raw.ts'
@@ -39,7 +38,7 @@ void testEachPair('bytes and length arrive as they were sent', async (t, pair) =
   // As long as browsers make them: readers of forms may ask for that.
   const boundary = 'b'.repeat(30)
   const body = formOf(boundary)
-  const { gateway, alice, upstream } = await gated(t, json({ text: 'hello' }))
+  const { gateway, alice, upstream } = await gated(t, json({ text: 'hello' }), { pair })
   const answer = await send(gateway.url, alice, `multipart/form-data; boundary=${boundary}`, body)
   t.equal(answer.status, 200)
   t.match(answer.body, '{"text":"hello"}')
@@ -117,8 +116,8 @@ const OTHER_TYPES = [
   '',
 ]
 
-void testEachPair('a content type with another reading is 415', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('a content type with another reading is 415', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   for (const type of OTHER_TYPES) {
     const answer = await send(gateway.url, alice, type)
     t.same([answer.status, codeIn(answer)], [415, 'media-type-unsupported'], type)
@@ -126,8 +125,8 @@ void testEachPair('a content type with another reading is 415', async (t) => {
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a coding, or a second type, does not come along', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('a coding, or a second type, does not come along', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const type = 'Content-Type: multipart/form-data; boundary=b'
   for (const [lines, status] of [
     [[type, 'Content-Encoding: gzip'], 415],
@@ -137,39 +136,36 @@ void testEachPair('a coding, or a second type, does not come along', async (t) =
     [[type, type], 400],
   ] as const) {
     const framing = [...lines, `Content-Length: ${BODY.length}`]
-    t.equal((await ask(gateway.url, { target: TARGET, token: alice, body: BODY, framing })).status, status, lines.join(' | '))
+    t.equal((await gateway.ask({ target: TARGET, token: alice, body: BODY, framing })).status, status, lines.join(' | '))
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('only transcribe takes one', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
+void testEachPair('only transcribe takes one', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const targets = [...BODY_TARGETS.map(({ target }) => target), `${BASE}/agent/default/stop/t1`, `${BASE}/threads/t1/archive`]
   const form = '--b\r\ncontent-disposition: form-data; name="threadId"\r\n\r\nt1\r\n--b--\r\n'
   for (const target of targets) {
     for (const body of ['{"threadId":"t1"}', form]) {
       const framing = ['Content-Type: multipart/form-data; boundary=b', `Content-Length: ${body.length}`]
-      const answer = await ask(gateway.url, { target, token: alice, body, framing })
+      const answer = await gateway.ask({ target, token: alice, body, framing })
       t.same([answer.status, codeIn(answer)], [415, 'media-type-unsupported'], target)
     }
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair(
-  'JSON goes to transcribe too, checked as JSON is, and without either there is nothing',
-  async (t, { client }) => {
-    const { base, alice, upstream } = await gated(t)
-    t.equal(
-      (await call(`${base}/transcribe`, { token: alice, body: { audio: 'AAAA', mimeType: 'audio/webm', threadId: 't2' } }))
-        .status,
-      200,
-    )
-    t.same(upstream.requests[0]?.json, { audio: 'AAAA', mimeType: 'audio/webm' })
-    const nothing = await call(`${base}/transcribe`, { method: 'POST', token: alice })
-    t.equal(nothing.status, client === 'single-route' ? 400 : 415, 'an envelope has a type, and no body inside')
-  },
-)
+void testEachPair('JSON goes to transcribe too, checked as JSON is, and without either there is nothing', async (t, pair) => {
+  const { client } = pair
+  const { base, call, alice, upstream } = await gated(t, undefined, { pair })
+  t.equal(
+    (await call(`${base}/transcribe`, { token: alice, body: { audio: 'AAAA', mimeType: 'audio/webm', threadId: 't2' } })).status,
+    200,
+  )
+  t.same(upstream.requests[0]?.json, { audio: 'AAAA', mimeType: 'audio/webm' })
+  const nothing = await call(`${base}/transcribe`, { method: 'POST', token: alice })
+  t.equal(nothing.status, client === 'single-route' ? 400 : 415, 'an envelope has a type, and no body inside')
+})
 
 const REQUEST = (token: string, framing: string): Buffer =>
   requestBytes({
@@ -212,7 +208,7 @@ void test('the bound is exact: its last byte passes, one more does not', async (
     t.equal((await send(gateway.url, alice, 'multipart/form-data; boundary=b', body)).status, status)
     const chunked = Buffer.concat([Buffer.from(`${length.toString(16)}\r\n`), body, Buffer.from('\r\n0\r\n\r\n')])
     const framing = ['Content-Type: multipart/form-data; boundary=b', 'Transfer-Encoding: chunked']
-    t.equal((await ask(gateway.url, { target: TARGET, token: alice, body: chunked, framing })).status, status)
+    t.equal((await gateway.ask({ target: TARGET, token: alice, body: chunked, framing })).status, status)
   }
   const whole = upstream.requests.filter(({ body }) => body.length === 1024)
   t.equal(whole.length, 2)

@@ -6,9 +6,9 @@
 import { test } from 'tap'
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
-import { methodsHere } from '../../testing/support/pair.ts'
+import { methodsAt } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask, type RawRequest } from '../../testing/support/raw.ts'
+import type { RawRequest } from '../../testing/support/raw.ts'
 import { rows } from '../../testing/support/rows.ts'
 
 const BASE = '/api/copilotkit'
@@ -72,46 +72,46 @@ const PATHS = [
   `${BASE}/nowhere`,
 ]
 
-void testEachPair('no user agent is let in, on any path', async (t) => {
-  const { gateway, upstream } = await gated(t)
+void testEachPair('no user agent is let in, on any path', async (t, pair) => {
+  const { gateway, upstream } = await gated(t, undefined, { pair })
   for (const agent of AGENTS) {
     for (const target of ['/', '/healthz', `${BASE}/info`, `${BASE}/threads`]) {
-      const answer = await ask(gateway.url, { target, lines: [`User-Agent: ${agent}`] })
+      const answer = await gateway.ask({ target, lines: [`User-Agent: ${agent}`] })
       t.match(answer, { status: 401, body: '"code":"credential-missing"' }, `${agent} ${target}`)
     }
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('no path is open, whatever the method and whether a body comes with it', async (t) => {
-  const { gateway, upstream } = await gated(t)
+void testEachPair('no path is open, whatever the method and whether a body comes with it', async (t, pair) => {
+  const { gateway, upstream } = await gated(t, undefined, { pair })
   for (const target of PATHS) {
-    for (const method of methodsHere(['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])) {
-      const answer = await ask(gateway.url, { method, target })
+    for (const method of methodsAt(pair.place, ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND'])) {
+      const answer = await gateway.ask({ method, target })
       t.equal(answer.status, 401, `${method} ${target}`)
       t.equal(answer.headers.get('www-authenticate'), 'Bearer')
     }
-    t.equal((await ask(gateway.url, { target, body: '{"method":"info"}' })).status, 401, `POST ${target}`)
+    t.equal((await gateway.ask({ target, body: '{"method":"info"}' })).status, 401, `POST ${target}`)
   }
   t.equal(upstream.beginnings(), 0)
 })
 
 void testEachPair(
   'no address is let in: neither the one that the gateway listens on nor one that the request names',
-  async (t) => {
-    const { gateway, upstream } = await gated(t)
+  async (t, pair) => {
+    const { gateway, upstream } = await gated(t, undefined, { pair })
     const own = new URL(gateway.url).host
     for (const host of [own, 'localhost', '127.0.0.1', '[::1]', new URL(gateway.healthUrl).host, new URL(upstream.url).host]) {
-      t.equal((await ask(gateway.url, { target: `${BASE}/info`, host })).status, 401, host)
-      t.equal((await ask(gateway.url, { target: '/livez', host })).status, 401, host)
+      t.equal((await gateway.ask({ target: `${BASE}/info`, host })).status, 401, host)
+      t.equal((await gateway.ask({ target: '/livez', host })).status, 401, host)
     }
-    t.equal((await ask(gateway.url, { target: `${BASE}/info`, version: 'HTTP/1.0', host: null })).status, 401)
+    t.equal((await gateway.ask({ target: `${BASE}/info`, version: 'HTTP/1.0', host: null })).status, 401)
     t.equal(upstream.beginnings(), 0)
   },
 )
 
-void testEachPair('no other place for a token is looked at', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testEachPair('no other place for a token is looked at', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   const basic = Buffer.from(`alice:${alice}`).toString('base64')
   for (const lines of [
     [`Cookie: session=${alice}`],
@@ -129,7 +129,7 @@ void testEachPair('no other place for a token is looked at', async (t) => {
     [`Authorization-Bearer: ${alice}`],
     [`DPoP: ${alice}`],
   ]) {
-    const answer = await ask(gateway.url, { target: `${BASE}/info`, lines })
+    const answer = await gateway.ask({ target: `${BASE}/info`, lines })
     t.match(answer, { status: 401, body: '"code":"credential-missing"' }, lines.join().slice(0, 24))
   }
   for (const value of [
@@ -149,7 +149,7 @@ void testEachPair('no other place for a token is looked at', async (t) => {
     'Negotiate YQ==',
   ]) {
     // prettier-ignore
-    const answer = await ask(gateway.url, { target: `${BASE}/info`, lines: [`Authorization: ${value}`] })
+    const answer = await gateway.ask({ target: `${BASE}/info`, lines: [`Authorization: ${value}`] })
     t.match(answer, { status: 401, body: '"code":"credential-invalid"' }, value.slice(0, 12))
   }
   // RFC 6750 §2.2: a token may stand in a form, where a server wants it to.
@@ -162,7 +162,7 @@ void testEachPair('no other place for a token is looked at', async (t) => {
       body: JSON.stringify(runInput('t1', 'hello', { forwardedProps: { authorization: `Bearer ${alice}` } })),
     },
   ] satisfies RawRequest[]) {
-    t.match(await ask(gateway.url, request), { status: 401, body: '"code":"credential-missing"' })
+    t.match(await gateway.ask(request), { status: 401, body: '"code":"credential-missing"' })
   }
   t.equal(upstream.beginnings(), 0)
   t.same(rows(gateway.folder), [], 'nothing is claimed for nobody')
@@ -173,21 +173,21 @@ void test('a preflight is answered here, and only a whole one', async (t) => {
   const origin = 'Origin: https://app.example'
   const wanted = 'Access-Control-Request-Method: POST'
   for (const target of [BASE, `${BASE}/info`, `${BASE}/threads/clear`, `${BASE}/nowhere`, '/']) {
-    t.equal((await ask(gateway.url, { method: 'OPTIONS', target, lines: [origin, wanted] })).status, 204, target)
+    t.equal((await gateway.ask({ method: 'OPTIONS', target, lines: [origin, wanted] })).status, 204, target)
     for (const lines of [[], [origin], [wanted], ['Origin_: https://app.example', wanted]]) {
-      t.equal((await ask(gateway.url, { method: 'OPTIONS', target, lines })).status, 401, `${target} ${lines.join(' ')}`)
+      t.equal((await gateway.ask({ method: 'OPTIONS', target, lines })).status, 401, `${target} ${lines.join(' ')}`)
     }
     for (const method of ['GET', 'POST', 'HEAD', 'TRACE']) {
-      t.equal((await ask(gateway.url, { method, target, lines: [origin, wanted] })).status, 401, `${method} ${target}`)
+      t.equal((await gateway.ask({ method, target, lines: [origin, wanted] })).status, 401, `${method} ${target}`)
     }
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('with a credential all of these callers are served', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testEachPair('with a credential all of these callers are served', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const agent of AGENTS) {
-    const answer = await ask(gateway.url, { target: `${BASE}/info`, token: alice, lines: [`User-Agent: ${agent}`] })
+    const answer = await gateway.ask({ target: `${BASE}/info`, token: alice, lines: [`User-Agent: ${agent}`] })
     t.equal(answer.status, 200, agent)
   }
   t.same(

@@ -6,7 +6,7 @@
  */
 import { gated } from '../../testing/support/gated.ts'
 import { testFirstPair, testUnbridged } from '../../testing/support/pairs.ts'
-import { ask, firstAnswer, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { firstAnswer, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { json, type Answering } from '../../testing/support/upstream.ts'
 import { edited } from '../../testing/support/policies.ts'
 import { BASE, BODY_ROUTES, PATH_ROUTES, run } from './thread-routes.ts'
@@ -75,14 +75,14 @@ function linesOf(text: string, name: string): string[] {
 
 void testUnbridged(
   'what the upstream answers is private and not stored, whatever it says, on every route and with every status',
-  async (t) => {
-    const { gateway, alice, upstream } = await gated(t)
-    t.equal(await run(gateway.url, alice, 'mine'), 200)
+  async (t, pair) => {
+    const { gateway, alice, upstream } = await gated(t, undefined, { pair })
+    t.equal(await run(gateway, alice, 'mine'), 200)
     for (const { name, request } of ROUTES) {
       for (const status of [200, 201, 203, 404, 410, 422, 500]) {
         for (const headers of CACHEABLE) {
           upstream.answer(json({ mine: 1 }, status, headers))
-          const text = await sendRaw(gateway.url, requestBytes({ ...request, token: alice }))
+          const text = await sendRaw(gateway.url, gateway.bytes({ ...request, token: alice }))
           t.equal(firstAnswer(text).status, status, name)
           t.same(linesOf(text, 'cache-control'), ['private, no-store'], `${name} ${status} ${JSON.stringify(headers)}`)
           for (const validator of VALIDATORS) t.same(linesOf(text, validator), [], `${name}: ${validator}`)
@@ -93,8 +93,8 @@ void testUnbridged(
 )
 
 void testFirstPair('so is what has no body, another type or another method’s answer', async (t, pair) => {
-  const { gateway, alice, upstream } = await gated(t)
-  t.equal(await run(gateway.url, alice, 'mine'), 200)
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
+  t.equal(await run(gateway, alice, 'mine'), 200)
   const headers = { 'cache-control': 'public, max-age=3600', etag: '"a"', expires: 'Thu, 01 Jan 2099 00:00:00 GMT' }
   const plain =
     (status: number, type: string | null): Answering =>
@@ -113,20 +113,20 @@ void testFirstPair('so is what has no body, another type or another method’s a
     // For a client of the other transport /info is written anew, and has to be JSON.
     const info = pair.client === pair.upstream ? [`${BASE}/info`] : []
     for (const target of [`${BASE}/threads/mine/messages`, ...info]) {
-      const text = await sendRaw(gateway.url, requestBytes({ target, token: alice }))
+      const text = await sendRaw(gateway.url, gateway.bytes({ target, token: alice }))
       t.same(linesOf(text, 'cache-control'), ['private, no-store'])
       for (const validator of VALIDATORS) t.same(linesOf(text, validator), [])
     }
   }
   upstream.answer(json({}, 200, headers))
-  const gone = await sendRaw(gateway.url, requestBytes({ method: 'DELETE', target: `${BASE}/threads/mine`, token: alice }))
+  const gone = await sendRaw(gateway.url, gateway.bytes({ method: 'DELETE', target: `${BASE}/threads/mine`, token: alice }))
   t.same(linesOf(gone, 'cache-control'), ['private, no-store'])
 })
 
 void testFirstPair('a stream is not reused without asking, on routes that cache too', async (t, pair) => {
   const policy = edited('[cpk-debug-events]\n    allow: []', '[cpk-debug-events]\n    allow: [operator]')
-  const { gateway, alice, olga, upstream } = await gated(t, json({}), { policy })
-  t.equal(await run(gateway.url, alice, 'mine'), 200)
+  const { gateway, alice, olga, upstream } = await gated(t, json({}), { pair, policy })
+  t.equal(await run(gateway, alice, 'mine'), 200)
   for (const headers of CACHEABLE) {
     for (const type of ['text/event-stream', 'Text/Event-Stream; charset=utf-8', 'application/vnd.ag-ui.event+proto']) {
       upstream.answer(
@@ -137,7 +137,7 @@ void testFirstPair('a stream is not reused without asking, on routes that cache 
         { target: `${BASE}/threads/mine/messages`, token: alice },
         { ...BODY_ROUTES[0]!.to('mine'), token: alice },
       ]) {
-        const text = await sendRaw(gateway.url, requestBytes(request))
+        const text = await sendRaw(gateway.url, gateway.bytes(request))
         t.same(linesOf(text, 'cache-control'), ['no-cache, no-transform'], type)
         for (const validator of VALIDATORS) t.same(linesOf(text, validator), [], validator)
       }
@@ -145,9 +145,12 @@ void testFirstPair('a stream is not reused without asking, on routes that cache 
   }
 })
 
-void testFirstPair('a list, an empty connect and every refusal are not stored', async (t) => {
-  const { gateway, alice, bob, upstream } = await gated(t, json({}), { config: { limits: { body: '1KiB', runBody: '1KiB' } } })
-  t.equal(await run(gateway.url, alice, 'mine'), 200)
+void testFirstPair('a list, an empty connect and every refusal are not stored', async (t, pair) => {
+  const { gateway, alice, bob, upstream } = await gated(t, json({}), {
+    pair,
+    config: { limits: { body: '1KiB', runBody: '1KiB' } },
+  })
+  t.equal(await run(gateway, alice, 'mine'), 200)
   upstream.answer(json({ threads: [{ id: 'mine' }] }, 200, { 'cache-control': 'public', etag: '"1"' }))
   const bodyOf = (body: string, type = 'application/json') => ({
     body,
@@ -174,7 +177,7 @@ void testFirstPair('a list, an empty connect and every refusal are not stored', 
     [431, { target: `${BASE}/info`, token: alice, lines: [`x: ${'y'.repeat(20_000)}`] }],
   ]
   for (const [status, request] of asked) {
-    const text = await sendRaw(gateway.url, requestBytes(request))
+    const text = await sendRaw(gateway.url, gateway.bytes(request))
     t.equal(firstAnswer(text).status, status, `${status} ${request.target}`)
     const said = linesOf(text, 'cache-control')
     t.equal(said.length, 1)
@@ -190,15 +193,15 @@ void testFirstPair('a list, an empty connect and every refusal are not stored', 
     ],
   ] as readonly (readonly [number, Answering])[]) {
     upstream.answer(answering)
-    const text = await sendRaw(gateway.url, requestBytes({ target: `${BASE}/threads/mine/messages`, token: alice }))
+    const text = await sendRaw(gateway.url, gateway.bytes({ target: `${BASE}/threads/mine/messages`, token: alice }))
     t.equal(firstAnswer(text).status, status)
     t.same(linesOf(text, 'cache-control'), ['no-store'])
   }
 })
 
-void testFirstPair('the name of a page that caches keep is no way to an answer', async (t) => {
-  const { gateway, alice, upstream } = await gated(t)
-  t.equal(await run(gateway.url, alice, 'mine'), 200)
+void testFirstPair('the name of a page that caches keep is no way to an answer', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, { pair })
+  t.equal(await run(gateway, alice, 'mine'), 200)
   const before = upstream.beginnings()
   for (const path of [
     'messages.css',
@@ -209,7 +212,7 @@ void testFirstPair('the name of a page that caches keep is no way to an answer',
     'messages/',
     'messages%00.css',
   ]) {
-    const answer = await ask(gateway.url, { target: `${BASE}/threads/mine/${path}`, token: alice })
+    const answer = await gateway.ask({ target: `${BASE}/threads/mine/${path}`, token: alice })
     t.ok([400, 404].includes(answer.status), path)
   }
   t.equal(upstream.beginnings(), before)
@@ -220,7 +223,7 @@ void testFirstPair('the name of a page that caches keep is no way to an answer',
     'Pragma: x',
     'Range: bytes=0-1',
   ]
-  t.equal((await ask(gateway.url, { target: `${BASE}/threads/mine/messages`, token: alice, lines })).status, 200)
+  t.equal((await gateway.ask({ target: `${BASE}/threads/mine/messages`, token: alice, lines })).status, 200)
   const { headers } = upstream.requests.at(-1)!
   for (const name of ['if-none-match', 'if-modified-since', 'cache-control', 'pragma', 'range']) t.notOk(headers.has(name), name)
 })

@@ -7,11 +7,10 @@ import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
-import { call } from '../../testing/support/client.ts'
 import { gateBefore, gated, type Gated } from '../../testing/support/gated.ts'
-import { currentPair } from '../../testing/support/pair.ts'
+import { MULTI_ROUTE, type Pair } from '../../testing/support/pair.ts'
 import { testEachUpstream } from '../../testing/support/pairs.ts'
-import { ask, openRaw, requestBytes, type RawRequest } from '../../testing/support/raw.ts'
+import { openRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { OWNERS_SHARE } from '../../testing/support/sharing.ts'
 import { json } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
@@ -24,7 +23,7 @@ interface Tapped extends Gated {
 }
 
 /** Starts it before a socket that keeps every byte; t1 is alice's. */
-async function tapped(t: Test, upstream: object): Promise<Tapped> {
+async function tapped(t: Test, pair: Pair, upstream: object): Promise<Tapped> {
   let text = ''
   const server = createServer((socket) => {
     socket.on('error', () => {})
@@ -37,7 +36,7 @@ async function tapped(t: Test, upstream: object): Promise<Tapped> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => void server.close())
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const gate = await gateBefore(t, url, { policy: OWNERS_SHARE, config: { upstream } })
+  const gate = await gateBefore(t, url, { pair, policy: OWNERS_SHARE, config: { upstream } })
   const store = await openSqliteStore(join(gate.gateway.folder, 'ownership.db'))
   await store.assign({ scope: '', threadId: 't1' }, 'corp:alice', 0)
   await store.close()
@@ -136,11 +135,11 @@ const METHODS: readonly (readonly [method: string, body?: string])[] = [
   ['DELETE', '{"user":"corp:bob"}'],
 ]
 
-void testEachUpstream('whatever the base path, it is answered here', async (t) => {
+void testEachUpstream('whatever the base path, it is answered here', async (t, pair) => {
   for (const [base, config] of PLACES) {
-    const { gateway, alice, bob, heard } = await tapped(t, config)
+    const { gateway, alice, bob, heard } = await tapped(t, pair, config)
     const target = `${base}/threadwarden/threads/t1/grants`
-    const send = (request: Partial<RawRequest>) => ask(gateway.url, { target, token: alice, ...request })
+    const send = (request: Partial<RawRequest>) => gateway.ask({ target, token: alice, ...request })
     t.match(await send({}), { status: 200, body: '{"grants":[]}' }, base)
     t.match(await send({ body: GRANT }), { status: 201 }, base)
     t.match(await send({ target: `${target}?agentId=default&x=1&limit=1` }), { status: 200, body: /"user":"corp:bob"/ })
@@ -150,8 +149,8 @@ void testEachUpstream('whatever the base path, it is answered here', async (t) =
     }
     t.equal((await send({ lines: ['X-HTTP-Method-Override: DELETE', 'X-Original-URL: /threads/t1/messages'] })).status, 200)
     t.match(await send({ token: bob }), { status: 403, body: /"not-owner"/ })
-    t.equal((await ask(gateway.url, { target })).status, 401)
-    t.equal((await ask(gateway.url, { target: `http://gateway.example${target}`, token: alice })).status, 400)
+    t.equal((await gateway.ask({ target })).status, 401)
+    t.equal((await gateway.ask({ target: `http://gateway.example${target}`, token: alice })).status, 400)
     t.match(await send({ method: 'DELETE', body: '{"user":"corp:bob"}' }), { status: 204 })
     t.equal(heard(), '', base)
   }
@@ -160,7 +159,7 @@ void testEachUpstream('whatever the base path, it is answered here', async (t) =
 // What is refused for its spelling is refused before anybody looks at the upstream.
 void test('however else it is spelled, it is refused here', async (t) => {
   for (const [base, config] of PLACES) {
-    const { gateway, alice, heard } = await tapped(t, config)
+    const { gateway, alice, heard } = await tapped(t, MULTI_ROUTE, config)
     for (const [paths, status, withoutToken] of [
       [MALFORMED, 400, 400],
       [NO_THREAD, 400, 401],
@@ -169,21 +168,21 @@ void test('however else it is spelled, it is refused here', async (t) => {
       for (const path of paths) {
         const target = `${base}${path}`
         for (const [method, body] of METHODS) {
-          const answer = await ask(gateway.url, { method, target, token: alice, ...(body === undefined ? {} : { body }) })
+          const answer = await gateway.ask({ method, target, token: alice, ...(body === undefined ? {} : { body }) })
           t.equal(answer.status, status, `${method} ${target}`)
           t.not(codeIn(answer), undefined)
         }
-        t.equal((await ask(gateway.url, { target })).status, withoutToken, target)
+        t.equal((await gateway.ask({ target })).status, withoutToken, target)
       }
     }
-    const { body } = await ask(gateway.url, { target: `${base}/threadwarden/threads/t1/grants`, token: alice })
+    const { body } = await gateway.ask({ target: `${base}/threadwarden/threads/t1/grants`, token: alice })
     t.equal(body, '{"grants":[]}', 'nothing was granted by any of it')
     t.equal(heard(), '', base)
   }
 })
 
-void testEachUpstream('no envelope reaches it, and none that is sent to it is opened', async (t) => {
-  const { gateway, alice, heard } = await tapped(t, {})
+void testEachUpstream('no envelope reaches it, and none that is sent to it is opened', async (t, pair) => {
+  const { gateway, alice, heard } = await tapped(t, pair, {})
   const base = '/api/copilotkit'
   const path = '/threadwarden/threads/t1/grants'
   const tunnel = (params: object, body?: unknown) => ({
@@ -208,7 +207,7 @@ void testEachUpstream('no envelope reaches it, and none that is sent to it is op
     tunnel({ path: '/threadwarden/threads/t1/messages', httpMethod: 'GET' }),
     tunnel({ path, httpMethod: 'PUT' }),
   ]) {
-    const answer = await ask(gateway.url, {
+    const answer = await gateway.ask({
       target: base,
       token: alice,
       body: JSON.stringify(envelope),
@@ -217,14 +216,14 @@ void testEachUpstream('no envelope reaches it, and none that is sent to it is op
     t.ok([400, 404, 405].includes(answer.status), JSON.stringify(envelope))
     t.notMatch(answer.body, '"grants"')
   }
-  const info = await ask(gateway.url, { target: `${base}${path}`, token: alice, body: '{"method":"info"}' })
+  const info = await gateway.ask({ target: `${base}${path}`, token: alice, body: '{"method":"info"}' })
   t.match(info, { status: 400, body: /"body-malformed"/ })
-  t.match(await ask(gateway.url, { target: `${base}${path}`, token: alice }), { body: '{"grants":[]}' })
+  t.match(await gateway.ask({ target: `${base}${path}`, token: alice }), { body: '{"grants":[]}' })
   t.equal(heard(), '')
 })
 
-void testEachUpstream('a request behind it on the same connection is one of its own', async (t) => {
-  const { gateway, alice, bob, heard } = await tapped(t, {})
+void testEachUpstream('a request behind it on the same connection is one of its own', async (t, pair) => {
+  const { gateway, alice, bob, heard } = await tapped(t, pair, {})
   const target = '/api/copilotkit/threadwarden/threads/t1/grants'
   const connection = await openRaw(gateway.url)
   const one = (token: string, body?: string): RawRequest => ({
@@ -233,7 +232,7 @@ void testEachUpstream('a request behind it on the same connection is one of its 
     keepAlive: true,
     ...(body === undefined ? {} : { body }),
   })
-  connection.write(Buffer.concat([one(alice, GRANT), one(bob, GRANT), one(alice)].map((request) => requestBytes(request))))
+  connection.write(Buffer.concat([one(alice, GRANT), one(bob, GRANT), one(alice)].map((request) => gateway.bytes(request))))
   await until(() => (connection.text().match(/HTTP\/1\.1 /g) ?? []).length === 3)
   t.same(
     [...connection.text().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status),
@@ -243,13 +242,14 @@ void testEachUpstream('a request behind it on the same connection is one of its 
   t.equal(heard(), '')
 })
 
-void testEachUpstream('it takes nothing of the runtime’s away, also below a base path of its name', async (t) => {
+void testEachUpstream('it takes nothing of the runtime’s away, also below a base path of its name', async (t, pair) => {
   for (const basePath of ['/threadwarden', '/threadwarden/threads', '/x/threadwarden']) {
-    const { base, alice, upstream } = await gated(t, json({ messages: [] }), {
+    const { base, call, alice, upstream } = await gated(t, json({ messages: [] }), {
+      pair,
       policy: OWNERS_SHARE,
       config: { upstream: { basePath } },
     })
-    if (currentPair().upstream === 'multi-route') {
+    if (pair.upstream === 'multi-route') {
       await call(`${base}/agent/threadwarden/run`, { token: alice, body: { threadId: 'threadwarden', runId: 'r' } })
       await call(`${base}/threads/threadwarden/messages`, { token: alice })
       t.same(

@@ -6,7 +6,6 @@
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { json } from '../../testing/support/upstream.ts'
 
 const BASE = '/api/copilotkit'
@@ -47,8 +46,8 @@ const QUERIES = [
   `x=${'%41'.repeat(1300)}`,
 ]
 
-void testEachPair('no query makes another request of one that is let through', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testEachPair('no query makes another request of one that is let through', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   const run = JSON.stringify(runInput('t1'))
   const requests = [
     { target: '/info' },
@@ -59,7 +58,7 @@ void testEachPair('no query makes another request of one that is let through', a
   for (const { target, ...request } of requests) {
     for (const query of QUERIES) {
       const before = upstream.requests.length
-      const answer = await ask(gateway.url, { ...request, target: `${BASE}${target}?${query}`, token: alice })
+      const answer = await gateway.ask({ ...request, target: `${BASE}${target}?${query}`, token: alice })
       t.equal(answer.status, 200, `${target}?${query.slice(0, 40)}`)
       t.same(
         upstream.requests.slice(before).map((one) => one.target),
@@ -70,10 +69,10 @@ void testEachPair('no query makes another request of one that is let through', a
   }
 })
 
-void testEachPair('nor lets one through that is not', async (t) => {
-  const { gateway, upstream, alice, bob } = await gated(t)
+void testEachPair('nor lets one through that is not', async (t, pair) => {
+  const { gateway, upstream, alice, bob } = await gated(t, undefined, { pair })
   const run = JSON.stringify(runInput('victim-1'))
-  t.equal((await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
+  t.equal((await gateway.ask({ target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
   for (const query of QUERIES) {
     for (const [method, path, status] of [
       ['POST', '/threads/clear', 403],
@@ -85,15 +84,15 @@ void testEachPair('nor lets one through that is not', async (t) => {
       ['POST', '/info', 405],
     ] as const) {
       const target = `${BASE}${path}?${query}`
-      t.equal((await ask(gateway.url, { method, target, token: alice })).status, status, target.slice(0, 80))
+      t.equal((await gateway.ask({ method, target, token: alice })).status, status, target.slice(0, 80))
     }
-    t.match(await ask(gateway.url, { target: `${BASE}/info?${query}` }), { status: 401, body: '"code":"credential-missing"' })
+    t.match(await gateway.ask({ target: `${BASE}/info?${query}` }), { status: 401, body: '"code":"credential-missing"' })
   }
   t.equal(upstream.beginnings(), 1, 'the owner’s run, and nothing else')
 })
 
-void testEachPair('a token in a query is no credential', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testEachPair('a token in a query is no credential', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const query of [
     `access_token=${alice}`,
     `Authorization=Bearer%20${alice}`,
@@ -104,23 +103,24 @@ void testEachPair('a token in a query is no credential', async (t) => {
     `bearer_token=${alice}`,
     alice,
   ]) {
-    const answer = await ask(gateway.url, { target: `${BASE}/info?${query}` })
+    const answer = await gateway.ask({ target: `${BASE}/info?${query}` })
     t.match(answer, { status: 401, body: '"code":"credential-missing"' }, query.slice(0, 20))
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('an encoded question mark is part of a path, and no route has one', async (t) => {
-  const { gateway, upstream, olga } = await gated(t)
+void testEachPair('an encoded question mark is part of a path, and no route has one', async (t, pair) => {
+  const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const target of ['/info%3Fx', '/threads/clear%3F', '/info%3F/threads/clear', '/threads%3FagentId=default', '/%3F/info']) {
-    const { status } = await ask(gateway.url, { method: 'POST', target: `${BASE}${target}`, token: olga })
+    const { status } = await gateway.ask({ method: 'POST', target: `${BASE}${target}`, token: olga })
     t.ok([400, 404, 405].includes(status), `${target}: ${status}`)
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a query with two readings is refused before anybody is asked who they are', async (t, { client }) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testEachPair('a query with two readings is refused before anybody is asked who they are', async (t, pair) => {
+  const { client } = pair
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const query of [
     'agentId=a&agentId=b',
     'agentId=a&agentId=a',
@@ -151,7 +151,7 @@ void testEachPair('a query with two readings is refused before anybody is asked 
     'agentId=`a`',
   ]) {
     for (const caller of [{ token: alice }, {}]) {
-      const answer = await ask(gateway.url, { target: `${BASE}/threads?${query}`, ...caller })
+      const answer = await gateway.ask({ target: `${BASE}/threads?${query}`, ...caller })
       // In an envelope it is read once somebody has said who they are.
       const unread = client === 'single-route' && !('token' in caller)
       t.match(answer, unread ? { status: 401 } : { status: 400, body: '"code":"target-malformed"' }, query)
@@ -160,8 +160,9 @@ void testEachPair('a query with two readings is refused before anybody is asked 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('names that the route knows go on, encoded anew; those of other routes do not', async (t, { client }) => {
-  const { gateway, upstream, alice } = await gated(t, json({ threads: [] }))
+void testEachPair('names that the route knows go on, encoded anew; those of other routes do not', async (t, pair) => {
+  const { client } = pair
+  const { gateway, upstream, alice } = await gated(t, json({ threads: [] }), { pair })
   const queries = {
     '/threads?x=1&includeArchived=tr%75e&agentId=%64efault&token=t&skillsPage=2': '/threads?includeArchived=true&agentId=default',
     '/threads?agentId=a.b-c_d': '/threads?agentId=a.b-c_d',
@@ -172,7 +173,7 @@ void testEachPair('names that the route knows go on, encoded anew; those of othe
     ...(client === 'single-route' ? {} : { '/info?agentId=default&cursor=c&limit=1': '/info' }),
   }
   for (const target of Object.keys(queries)) {
-    t.equal((await ask(gateway.url, { target: `${BASE}${target}`, token: alice })).status, 200, target)
+    t.equal((await gateway.ask({ target: `${BASE}${target}`, token: alice })).status, 200, target)
   }
   t.same(
     upstream.requests.map(({ target }) => target.slice(BASE.length)),

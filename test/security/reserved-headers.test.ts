@@ -12,7 +12,6 @@ import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { events } from '../../testing/support/upstream.ts'
 
 const TARGET = '/api/copilotkit/info'
@@ -85,13 +84,14 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
 /** What the gateway sends of its own account and lets through of a caller who sends the usual headers. */
 const USUAL = ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']
 
-void testFirstPair('no name that means somebody arrives, however it is spelled, once or twice', async (t, { client }) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testFirstPair('no name that means somebody arrives, however it is spelled, once or twice', async (t, pair) => {
+  const { client } = pair
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const name of NAMES) {
     const lines = [...new Set(SPELLINGS.map((spell) => spell(name)))].flatMap((one) => [`${one}: ${FORGED}`, `${one}:${FORGED}`])
     // A content encoding twice is refused; on a request without a body it says nothing, and ends here once.
     const sent = name === 'Content-Encoding' ? lines.slice(0, 1) : lines
-    const { status } = await ask(gateway.url, { target: TARGET, token: alice, lines: sent })
+    const { status } = await gateway.ask({ target: TARGET, token: alice, lines: sent })
     // An envelope has a body, and one that is said to be encoded is none.
     const encoded = name === 'Content-Encoding' && client === 'single-route'
     t.equal(status, encoded ? 404 : 200, name)
@@ -103,14 +103,14 @@ void testFirstPair('no name that means somebody arrives, however it is spelled, 
   t.equal(upstream.requests.length, NAMES.length - (client === 'single-route' ? 1 : 0))
 })
 
-void testFirstPair('nor does it with a body, nor from an operator', async (t) => {
-  const { gateway, upstream, olga } = await gated(t, events())
+void testFirstPair('nor does it with a body, nor from an operator', async (t, pair) => {
+  const { gateway, upstream, olga } = await gated(t, events(), { pair })
   const names = NAMES.filter((name) => name !== 'Content-Encoding')
   const body = JSON.stringify(runInput('t1'))
   const target = '/api/copilotkit/agent/default/run'
   for (const spell of SPELLINGS.slice(0, 5)) {
     const lines = names.map((name) => `${spell(name)}: ${FORGED}`)
-    t.equal((await ask(gateway.url, { target, token: olga, lines, body })).status, 200)
+    t.equal((await gateway.ask({ target, token: olga, lines, body })).status, 200)
     const request = upstream.requests.at(-1)
     t.same([...(request?.headers.keys() ?? [])].sort(), [...USUAL, 'content-length', 'content-type'].sort())
     t.notMatch(request?.rawHeaders.join('\n'), FORGED)
@@ -118,16 +118,16 @@ void testFirstPair('nor does it with a body, nor from an operator', async (t) =>
   t.equal(upstream.requests.length, 5)
 })
 
-void testFirstPair('a name that is let through opens no other spelling, and no value makes a second line', async (t) => {
-  const { gateway, upstream, alice } = await gated(t, undefined, { config: { forwardHeaders: ['X-Team-Id'] } })
+void testFirstPair('a name that is let through opens no other spelling, and no value makes a second line', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair, config: { forwardHeaders: ['X-Team-Id'] } })
   const others = SPELLINGS.map((spell) => spell('X-Team-Id')).filter((name) => name.toLowerCase() !== 'x-team-id')
   const usual = ['Accept-Language', 'User-Agent'].flatMap((name) => SPELLINGS.slice(3).map((spell) => spell(name)))
   const alone = [...others, ...usual].map((name) => `${name}: ${FORGED}`)
-  t.equal((await ask(gateway.url, { target: TARGET, token: alice, lines: alone })).status, 200)
+  t.equal((await gateway.ask({ target: TARGET, token: alice, lines: alone })).status, 200)
   t.same([...(upstream.requests.at(-1)?.headers.keys() ?? [])].sort(), USUAL)
 
   const lines = ['x-team-ID: honest', ...others.map((name) => `${name}: ${FORGED}`)]
-  t.equal((await ask(gateway.url, { target: TARGET, token: alice, lines })).status, 200)
+  t.equal((await gateway.ask({ target: TARGET, token: alice, lines })).status, 200)
   t.same(upstream.requests.at(-1)?.headers.get('x-team-id'), ['honest'])
   t.notMatch(upstream.requests.at(-1)?.rawHeaders.join('\n'), FORGED)
 
@@ -149,11 +149,11 @@ void testFirstPair('a name that is let through opens no other spelling, and no v
     `X-Cpki-User-Id ${FORGED}`,
   ]) {
     // A line that is told apart by its beginning must not be the first one, which nothing can be folded into.
-    const answer = await ask(gateway.url, { target: TARGET, token: alice, lines: ['X-A: 1', line] })
+    const answer = await gateway.ask({ target: TARGET, token: alice, lines: ['X-A: 1', line] })
     t.match(answer, { status: 400, body: '"code":"header-malformed"' }, JSON.stringify(line))
   }
   const split = `X-Team-Id: a%0d%0aX-Cpki-User-Id: ${FORGED}`
-  t.equal((await ask(gateway.url, { target: TARGET, token: alice, lines: [split] })).status, 200)
+  t.equal((await gateway.ask({ target: TARGET, token: alice, lines: [split] })).status, 200)
   t.equal(upstream.requests.length, 3)
   t.notOk(upstream.requests.at(-1)?.headers.has('x-cpki-user-id'))
 })

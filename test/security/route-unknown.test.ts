@@ -6,9 +6,8 @@
 import type { Test } from 'tap'
 import { ROUTES } from '../../src/core/route/routes.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
-import { methodsHere } from '../../testing/support/pair.ts'
+import { methodsAt } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
@@ -88,7 +87,7 @@ async function refusedAll(t: Test, { gateway, upstream }: GatedUpstream, tokens:
   for (const [at, target] of [...UNKNOWN.map((path) => BASE + path), ...OUTSIDE].entries()) {
     const method = at % 2 === 0 ? 'GET' : 'POST'
     for (const token of tokens) {
-      const answer = await ask(gateway.url, { method, target, ...(token === undefined ? {} : { token }) })
+      const answer = await gateway.ask({ method, target, ...(token === undefined ? {} : { token }) })
       t.match(answer, { status: 404, body: '"code":"not-found"' }, `${method} ${target}`)
     }
   }
@@ -97,28 +96,28 @@ async function refusedAll(t: Test, { gateway, upstream }: GatedUpstream, tokens:
 
 /** The honest request of the same gateway arrives. */
 async function infoArrives(t: Test, { gateway, upstream, alice }: GatedUpstream): Promise<void> {
-  t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice })).status, 200)
+  t.equal((await gateway.ask({ target: `${BASE}/info`, token: alice })).status, 200)
   t.same(
     upstream.requests.map(({ method, target }) => `${method} ${target}`),
     [`GET ${BASE}/info`],
   )
 }
 
-void testEachPair('what is not in the table is 404 to everybody, and before that asks for a credential', async (t) => {
-  const gate = await gated(t)
+void testEachPair('what is not in the table is 404 to everybody, and before that asks for a credential', async (t, pair) => {
+  const gate = await gated(t, undefined, { pair })
   await refusedAll(t, gate, [gate.alice, gate.olga])
   for (const target of [...UNKNOWN.map((path) => BASE + path), ...OUTSIDE]) {
-    t.match(await ask(gate.gateway.url, { target }), { status: 401, body: '"code":"credential-missing"' }, target)
-    t.match(await ask(gate.gateway.url, { target, token: 'x.y.z' }), { status: 401, body: '"code":"credential-invalid"' })
+    t.match(await gate.gateway.ask({ target }), { status: 401, body: '"code":"credential-missing"' }, target)
+    t.match(await gate.gateway.ask({ target, token: 'x.y.z' }), { status: 401, body: '"code":"credential-invalid"' })
   }
   await infoArrives(t, gate)
 })
 
-void testEachPair('in every method', async (t) => {
-  const { gateway, upstream, olga } = await gated(t)
-  for (const method of methodsHere(METHODS)) {
+void testEachPair('in every method', async (t, pair) => {
+  const { gateway, upstream, olga } = await gated(t, undefined, { pair })
+  for (const method of methodsAt(pair.place, METHODS)) {
     for (const path of ['/nowhere', '/threads/t1/clear', '/agent/default', '']) {
-      const answer = await ask(gateway.url, { method, target: `${BASE}${path}`, token: olga })
+      const answer = await gateway.ask({ method, target: `${BASE}${path}`, token: olga })
       t.equal(answer.status, 404, `${method} ${path}`)
     }
   }
@@ -128,10 +127,11 @@ void testEachPair('in every method', async (t) => {
 for (const mode of ['required', 'optional', 'off'] as const) {
   for (const policy of [undefined, OPEN_POLICY]) {
     const opened = policy === undefined ? 'the shipped policy' : 'the most open of policies'
-    void testEachPair(`mode ${mode} and ${opened} open none of them`, async (t) => {
+    void testEachPair(`mode ${mode} and ${opened} open none of them`, async (t, pair) => {
       const signer = makeSigner()
       t.teardown(() => signer.remove())
       const gate = await gated(t, undefined, {
+        pair,
         signer,
         config: { authentication: { ...signer.authentication, mode } },
         ...(policy === undefined ? {} : { policy }),
@@ -142,13 +142,13 @@ for (const mode of ['required', 'optional', 'off'] as const) {
   }
 }
 
-void testEachPair('a route that exists has no other method', async (t) => {
-  const gate = await gated(t, undefined, { policy: OPEN_POLICY })
+void testEachPair('a route that exists has no other method', async (t, pair) => {
+  const gate = await gated(t, undefined, { pair, policy: OPEN_POLICY })
   for (const { path } of ROUTES) {
     const allowed = ROUTES.filter((row) => row.path.join('/') === path.join('/')).map((row) => row.method as string)
     const target = `${BASE}/${path.map((word) => (word.startsWith(':') ? 'x-1' : word)).join('/')}`
-    for (const method of methodsHere(METHODS).filter((one) => !allowed.includes(one))) {
-      const answer = await ask(gate.gateway.url, { method, target, token: gate.olga })
+    for (const method of methodsAt(pair.place, METHODS).filter((one) => !allowed.includes(one))) {
+      const answer = await gate.gateway.ask({ method, target, token: gate.olga })
       t.equal(answer.status, 405, `${method} ${target}`)
       t.equal(answer.headers.get('allow'), allowed.join(', '))
     }

@@ -9,7 +9,7 @@ import Database from 'better-sqlite3'
 import { call, runInput } from '../../testing/support/client.ts'
 import { gateBefore, gated, NOWHERE, type Gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { openRaw, requestBytes, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
+import { openRaw, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 import { REASONS } from '../../src/core/reasons.ts'
@@ -74,8 +74,10 @@ const requestLines = ({ gateway }: Gated) => gateway.lines.filter((line) => line
 
 void testFirstPair(
   'no line, answer, figure or readiness holds a token, a cookie, a secret or words of a chat, whatever goes wrong',
-  async (t, { place }) => {
+  async (t, pair) => {
+    const { place } = pair
     const gate = await gated(t, json({ mine: true }), {
+      pair,
       config: {
         upstream: { headers: { 'x-service-token': 'service-secret' } },
         forwardHeaders: ['x-tenant'],
@@ -104,7 +106,7 @@ void testFirstPair(
       for (const token of tokens) {
         const all = requests(token)
         const texts = await Promise.all(
-          all.map((one) => sendRaw(gateway.url, requestBytes({ ...one, lines: [...HEADERS, ...(one.lines ?? [])] }))),
+          all.map((one) => sendRaw(gateway.url, gateway.bytes({ ...one, lines: [...HEADERS, ...(one.lines ?? [])] }))),
         )
         told.push(...texts)
         sent += all.length
@@ -114,7 +116,7 @@ void testFirstPair(
     t.teardown(() => database.close())
     database.exec('ALTER TABLE threads RENAME TO gone')
     for (const { to } of [...PATH_ROUTES, ...BODY_ROUTES]) {
-      told.push(await sendRaw(gateway.url, requestBytes({ ...to('t1'), token: alice, lines: HEADERS })))
+      told.push(await sendRaw(gateway.url, gateway.bytes({ ...to('t1'), token: alice, lines: HEADERS })))
       sent += 1
     }
     // In process the server in front answers some of them, and writes no line of ours.
@@ -134,17 +136,21 @@ void testFirstPair(
   },
 )
 
-void testFirstPair('a stream that is cut, and an upstream that is gone, tell no more', async (t) => {
-  const dead = await gateBefore(t, NOWHERE, { config: { upstream: { headers: { 'x-service-token': 'service-secret' } } } })
-  const text = await sendRaw(dead.gateway.url, requestBytes({ target: `${BASE}/info`, token: dead.alice, lines: HEADERS }))
+void testFirstPair('a stream that is cut, and an upstream that is gone, tell no more', async (t, pair) => {
+  const dead = await gateBefore(t, NOWHERE, { pair, config: { upstream: { headers: { 'x-service-token': 'service-secret' } } } })
+  const text = await sendRaw(dead.gateway.url, dead.gateway.bytes({ target: `${BASE}/info`, token: dead.alice, lines: HEADERS }))
   t.match(text, /^HTTP\/1\.1 502 /)
   t.notMatch(text, /secret|127\.0\.0\.1|ECONNREFUSED/)
-  const live = await gated(t, (_request, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: their-words\n\n')
-  })
+  const live = await gated(
+    t,
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: their-words\n\n')
+    },
+    { pair },
+  )
   const connection = await openRaw(live.gateway.url)
   const body = JSON.stringify(runInput('t1', 'my-words'))
-  connection.write(requestBytes({ target: `${BASE}/agent/default/run`, token: live.alice, body, lines: HEADERS }))
+  connection.write(live.gateway.bytes({ target: `${BASE}/agent/default/run`, token: live.alice, body, lines: HEADERS }))
   await connection.until('their-words')
   connection.destroy()
   await until(() => requestLines(live).length === 1 && requestLines(dead).length === 1)
@@ -159,12 +165,12 @@ async function labels({ gateway }: Gated): Promise<Set<string>> {
   return new Set(own.flatMap((line) => [...line.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => `${name}=${value}`)))
 }
 
-void testFirstPair('labels are of closed lists, and no number of users, threads and words makes one more', async (t) => {
-  const gate = await gated(t, events())
+void testFirstPair('labels are of closed lists, and no number of users, threads and words makes one more', async (t, pair) => {
+  const gate = await gated(t, events(), { pair })
   const { gateway, signer } = gate
   const visit = async (who: string): Promise<void> => {
     const token = signer.sign(who)
-    t.equal(await run(gateway.url, token, `thread-of-${who}`), 200)
+    t.equal(await run(gateway, token, `thread-of-${who}`), 200)
     const body = JSON.stringify(
       runInput(`thread-of-${who}`, 'my-words', { [`key-${who}`]: 1, forwardedProps: { [`prop-${who}`]: 1 } }),
     )
@@ -176,7 +182,7 @@ void testFirstPair('labels are of closed lists, and no number of users, threads 
       { method: `M${who.toUpperCase()}`, target: `${BASE}/info` },
       { target: `/${who}/../x` },
     ]) {
-      await sendRaw(gateway.url, requestBytes({ ...request, token }))
+      await sendRaw(gateway.url, gateway.bytes({ ...request, token }))
     }
   }
   await visit('first')

@@ -3,10 +3,9 @@
  * other spelling beside it, and a server that joins both with a comma reads a third value (RFC 9110 §5.2; docs/specification.md, "Authentication" 8).
  * What the operator configured wins here whatever the case, arrives once, and goes with the gateway's own questions too.
  */
-import { call, runInput } from '../../testing/support/client.ts'
+import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 
 const INFO = '/api/copilotkit/info'
@@ -22,8 +21,9 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
   (name) => name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase()),
 ]
 
-void testFirstPair('server headers win over the same header of a caller in any case, and arrive once', async (t) => {
+void testFirstPair('server headers win over the same header of a caller in any case, and arrive once', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, json({}), {
+    pair,
     config: { forwardHeaders: ['x-tenant'], upstream: { headers: HEADERS } },
   })
   const run = { target: '/api/copilotkit/agent/default/run', body: JSON.stringify(runInput('t1')) }
@@ -42,7 +42,7 @@ void testFirstPair('server headers win over the same header of a caller in any c
         `${spell('x-tenant')}: honest`,
         'Connection: x-service-token, authorization, user-agent, accept',
       ]
-      t.equal((await ask(gateway.url, { ...request, lines })).status, 200)
+      t.equal((await gateway.ask({ ...request, lines })).status, 200)
     }
   }
   t.equal(upstream.requests.length, 2 * SPELLINGS.length)
@@ -54,14 +54,18 @@ void testFirstPair('server headers win over the same header of a caller in any c
   }
 })
 
-void testFirstPair('a server header with nothing in it is still the server’s', async (t) => {
-  const { gateway, alice, upstream } = await gated(t, undefined, { config: { upstream: { headers: { 'user-agent': '' } } } })
-  t.equal((await ask(gateway.url, { target: INFO, token: alice, lines: ['User-Agent: forged'] })).status, 200)
+void testFirstPair('a server header with nothing in it is still the server’s', async (t, pair) => {
+  const { gateway, alice, upstream } = await gated(t, undefined, {
+    pair,
+    config: { upstream: { headers: { 'user-agent': '' } } },
+  })
+  t.equal((await gateway.ask({ target: INFO, token: alice, lines: ['User-Agent: forged'] })).status, 200)
   t.notMatch(upstream.requests[0]?.rawHeaders.join('\n'), 'forged')
 })
 
-void testFirstPair('server headers go along with bodies, and with what the gateway asks on its own account', async (t) => {
-  const { base, alice, upstream, gateway } = await gated(t, events(), {
+void testFirstPair('server headers go along with bodies, and with what the gateway asks on its own account', async (t, pair) => {
+  const { base, call, alice, upstream, gateway } = await gated(t, events(), {
+    pair,
     config: { upstream: { headers: { 'x-service-token': 'service' }, transport: 'auto' } },
   })
   await gateway.ready()
@@ -74,16 +78,20 @@ void testFirstPair('server headers go along with bodies, and with what the gatew
   }
 })
 
-void testFirstPair('forwardAuthorization: false keeps the credential here', async (t) => {
-  const { base, alice, upstream } = await gated(t, undefined, { config: { upstream: { forwardAuthorization: false } } })
+void testFirstPair('forwardAuthorization: false keeps the credential here', async (t, pair) => {
+  const { base, call, alice, upstream } = await gated(t, undefined, {
+    pair,
+    config: { upstream: { forwardAuthorization: false } },
+  })
   await call(`${base}/info`, { token: alice })
   t.equal(upstream.requests.length, 1)
   t.notOk(upstream.requests[0]?.headers.has('authorization'))
   t.notOk(upstream.requests[0]?.rawHeaders.join('\n').includes(alice))
 })
 
-void testFirstPair('forwardAuthorization: false leaves room for an Authorization of the server', async (t) => {
-  const { base, alice, upstream } = await gated(t, undefined, {
+void testFirstPair('forwardAuthorization: false leaves room for an Authorization of the server', async (t, pair) => {
+  const { base, call, alice, upstream } = await gated(t, undefined, {
+    pair,
     config: { upstream: { forwardAuthorization: false, headers: { authorization: 'Basic server' } } },
   })
   await call(`${base}/info`, { token: alice })

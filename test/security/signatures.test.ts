@@ -151,11 +151,11 @@ for (const [alg, key, source, forge] of [
   ['HS256', SECRET, { secret: SECRET }, none],
   ['HS512', SECRET, { secret: SECRET }, none],
 ] as const) {
-  void testUnbridged(`${alg}: no forged signature passes, and nothing of it reaches the upstream`, async (t) => {
+  void testUnbridged(`${alg}: no forged signature passes, and nothing of it reaches the upstream`, async (t, pair) => {
     const [header, payload] = [JSON.stringify({ alg, typ: 'JWT' }), JSON.stringify(claims())]
     const input = token({ alg, typ: 'JWT' }, payload, key).replace(/\.[^.]*$/, '')
     const good = signature(alg, input, key)
-    const { fate, upstream } = await guarded(t, { corp: { algorithms: [alg], ...source } })
+    const { fate, upstream } = await guarded(t, { corp: { algorithms: [alg], ...source } }, { pair })
     t.equal(await fate(assembled(header, payload, good)), PASSED)
     const authenticate = gate(t, { corp: { algorithms: [alg], ...source } })
     for (const [name, forged] of [...ofLength(good), ...forge(good, input), ['nothing', Buffer.alloc(0)] as const]) {
@@ -209,8 +209,12 @@ for (const [alg, key, publicKey] of [
   })
 }
 
-void testUnbridged('a signature is good for its own header and payload alone', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+void testUnbridged('a signature is good for its own header and payload alone', async (t, pair) => {
+  const { fate, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   const [alice, bob] = [rsaToken(claims()), rsaToken(claims({ sub: 'bob', role: 'operator' }), { kid: 'b' })]
   const [ah, ap, as] = alice.split('.')
   const [bh, bp, bs] = bob.split('.')
@@ -224,13 +228,13 @@ void testUnbridged('a signature is good for its own header and payload alone', a
   t.equal(upstream.requests.length, 2)
 })
 
-void testUnbridged('a key of the same kind that is not the one of the issuer signs nothing', async (t) => {
+void testUnbridged('a key of the same kind that is not the one of the issuer signs nothing', async (t, pair) => {
   for (const [alg, own, other] of [
     ['RS256', PAIRS.rsa, PAIRS.otherRsa],
     ['ES256', PAIRS.p256, OTHERS.p256],
     ['EdDSA', PAIRS.ed25519, OTHERS.ed25519],
   ] as const) {
-    const { fate, upstream } = await guarded(t, { corp: { algorithms: [alg], publicKey: pemOf(own.publicKey) } })
+    const { fate, upstream } = await guarded(t, { corp: { algorithms: [alg], publicKey: pemOf(own.publicKey) } }, { pair })
     t.equal(await fate(token({ alg }, claims(), own.privateKey)), PASSED)
     t.equal(await fate(token({ alg }, claims(), other.privateKey)), REFUSED, alg)
     t.equal(upstream.requests.length, 1)

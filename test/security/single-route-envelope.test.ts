@@ -6,8 +6,8 @@
  */
 import { call, runInput } from '../../testing/support/client.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testEachUpstream } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, run } from './thread-routes.ts'
 
@@ -109,26 +109,26 @@ const ENVELOPES: Record<string, readonly [envelope: object, answer: readonly [nu
 }
 
 /** A gateway where `mine` is alice's and `foreign` is bob's. */
-async function owned(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { readonly before: number }> {
-  const gate = await gated(t, events())
-  t.equal(await run(gate.gateway.url, gate.alice, 'mine'), 200)
-  t.equal(await run(gate.gateway.url, gate.bob, 'foreign'), 200)
+async function owned(t: Parameters<typeof gated>[0], pair: Pair): Promise<GatedUpstream & { readonly before: number }> {
+  const gate = await gated(t, events(), { pair })
+  t.equal(await run(gate.gateway, gate.alice, 'mine'), 200)
+  t.equal(await run(gate.gateway, gate.bob, 'foreign'), 200)
   return { ...gate, before: gate.upstream.beginnings() }
 }
 
-void testEachUpstream('an envelope gets what it asks for, and of another’s thread nothing', async (t) => {
-  const { gateway, alice, upstream, before } = await owned(t)
+void testEachUpstream('an envelope gets what it asks for, and of another’s thread nothing', async (t, pair) => {
+  const { gateway, alice, upstream, before } = await owned(t, pair)
   for (const [name, [envelope, expected]] of Object.entries(ENVELOPES)) {
-    const answer = await ask(gateway.url, { target: BASE, token: alice, body: JSON.stringify(envelope) })
+    const answer = await gateway.ask({ target: BASE, token: alice, body: JSON.stringify(envelope) })
     t.same([answer.status, codeIn(answer)], expected, name)
-    const nobody = await ask(gateway.url, { target: BASE, body: JSON.stringify(envelope) })
+    const nobody = await gateway.ask({ target: BASE, body: JSON.stringify(envelope) })
     t.same([nobody.status, codeIn(nobody)], [401, 'credential-missing'], name)
   }
   t.equal(upstream.beginnings(), before)
 })
 
-void testEachUpstream('the question for /info goes on as GET /info: nothing of its envelope arrives', async (t) => {
-  const { gateway, alice, upstream } = await owned(t)
+void testEachUpstream('the question for /info goes on as GET /info: nothing of its envelope arrives', async (t, pair) => {
+  const { gateway, alice, upstream } = await owned(t, pair)
   upstream.answer(json({ version: '1' }))
   for (const more of [
     {},
@@ -138,15 +138,15 @@ void testEachUpstream('the question for /info goes on as GET /info: nothing of i
     { threadId: 'foreign', httpMethod: 'DELETE' },
   ]) {
     for (const target of [BASE, `${BASE}?threadId=foreign`]) {
-      t.equal((await ask(gateway.url, { target, token: alice, body: JSON.stringify({ method: 'info', ...more }) })).status, 200)
+      t.equal((await gateway.ask({ target, token: alice, body: JSON.stringify({ method: 'info', ...more }) })).status, 200)
       const arrived = upstream.requests.at(-1)!
       t.same([arrived.method, arrived.target, arrived.body.length], ['GET', `${BASE}/info`, 0])
     }
   }
 })
 
-void testEachUpstream('an envelope that two parsers read differently is refused', async (t) => {
-  const { gateway, alice, upstream, before } = await owned(t)
+void testEachUpstream('an envelope that two parsers read differently is refused', async (t, pair) => {
+  const { gateway, alice, upstream, before } = await owned(t, pair)
   for (const body of [
     '{"method":"info","method":"agent/run"}',
     '{"method":"agent/run","method":"info"}',
@@ -158,19 +158,19 @@ void testEachUpstream('an envelope that two parsers read differently is refused'
     '"info"',
     '',
   ]) {
-    const answer = await ask(gateway.url, { target: BASE, token: alice, body })
+    const answer = await gateway.ask({ target: BASE, token: alice, body })
     t.same([answer.status, codeIn(answer)], body === '' ? NONE : BODY, body)
   }
   for (const type of ['text/plain', 'application/json; charset=utf-16', 'multipart/form-data; boundary=b']) {
     const body = '{"method":"info"}'
     const framing = [`Content-Type: ${type}`, `Content-Length: ${body.length}`]
-    t.equal((await ask(gateway.url, { target: BASE, token: alice, body, framing })).status, 404, type)
+    t.equal((await gateway.ask({ target: BASE, token: alice, body, framing })).status, 404, type)
   }
   t.equal(upstream.beginnings(), before)
 })
 
-void testEachUpstream('on every other path an envelope is what the path says, or nothing', async (t) => {
-  const { gateway, alice, upstream, before } = await owned(t)
+void testEachUpstream('on every other path an envelope is what the path says, or nothing', async (t, pair) => {
+  const { gateway, alice, upstream, before } = await owned(t, pair)
   const paths: Record<string, number> = {
     info: 405,
     threads: 405,
@@ -188,22 +188,22 @@ void testEachUpstream('on every other path an envelope is what the path says, or
   for (const [name, [envelope]] of Object.entries(ENVELOPES)) {
     const body = JSON.stringify(envelope)
     for (const [path, status] of Object.entries(paths)) {
-      t.equal((await ask(gateway.url, { target: `${BASE}/${path}`, token: alice, body })).status, status, `${name} at ${path}`)
+      t.equal((await gateway.ask({ target: `${BASE}/${path}`, token: alice, body })).status, status, `${name} at ${path}`)
     }
-    t.equal((await ask(gateway.url, { target: `${BASE}/`, token: alice, body })).status, 400, `${name} at the base with a slash`)
+    t.equal((await gateway.ask({ target: `${BASE}/`, token: alice, body })).status, 400, `${name} at the base with a slash`)
     for (const target of ['/', '/api', '/other/api/copilotkit', '/api/copilotkit-2']) {
-      t.equal((await ask(gateway.url, { target, token: alice, body })).status, 404, `${name} at ${target}`)
+      t.equal((await gateway.ask({ target, token: alice, body })).status, 404, `${name} at ${target}`)
     }
     for (const { target } of BODY_TARGETS) {
-      const answer = await ask(gateway.url, { target, token: alice, body })
+      const answer = await gateway.ask({ target, token: alice, body })
       t.same([answer.status, codeIn(answer)], [400, 'thread-id-invalid'], `${name} at ${target}`)
     }
   }
   t.equal(upstream.beginnings(), before)
 })
 
-void testEachUpstream('an envelope beside an own thread is dropped from every body', async (t) => {
-  const { gateway, alice, upstream } = await owned(t)
+void testEachUpstream('an envelope beside an own thread is dropped from every body', async (t, pair) => {
+  const { gateway, alice, upstream } = await owned(t, pair)
   const bodies = [
     ...BODY_TARGETS.map(({ target, body }) => ['POST', target, body('mine')] as const),
     ['POST', `${BASE}/agent/default/stop/mine`, { runId: 'r' }] as const,
@@ -217,7 +217,7 @@ void testEachUpstream('an envelope beside an own thread is dropped from every bo
       // A deleted thread takes part no longer.
       if (method === 'DELETE' && name !== 'agent/run') continue
       const body = JSON.stringify({ ...envelope, httpMethod: 'GET', ...own })
-      t.equal((await ask(gateway.url, { method, target, token: alice, body })).status, 200, `${name} at ${target}`)
+      t.equal((await gateway.ask({ method, target, token: alice, body })).status, 200, `${name} at ${target}`)
       const arrived = upstream.requests.at(-1)!
       t.same([arrived.method, arrived.target], [method, target])
       t.same(arrived.json, own, `${name} at ${target}`)
@@ -225,9 +225,9 @@ void testEachUpstream('an envelope beside an own thread is dropped from every bo
   }
 })
 
-void testEachUpstream('dropped keys are counted', async (t) => {
-  const { gateway, alice } = await owned(t)
+void testEachUpstream('dropped keys are counted', async (t, pair) => {
+  const { gateway, alice } = await owned(t, pair)
   const body = JSON.stringify({ ...ENVELOPES['agent/run']![0], ...runInput('mine') })
-  await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: alice, body })
+  await gateway.ask({ target: `${BASE}/agent/default/run`, token: alice, body })
   t.match((await call(`${gateway.healthUrl}/metrics`)).text, 'threadwarden_dropped_total{kind="body-key"} 3')
 })

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { call } from '../../testing/support/client.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import type { Pair } from '../../testing/support/pair.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { ask, requestBytes, sendRaw } from '../../testing/support/raw.ts'
+import { sendRaw } from '../../testing/support/raw.ts'
 import { owners, rows } from '../../testing/support/rows.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
@@ -30,10 +31,13 @@ const FAILURES: Record<string, { readonly breaks: string; readonly mends: string
   },
 }
 
-async function started(t: Parameters<typeof gated>[0]): Promise<GatedUpstream & { readonly database: Database.Database }> {
-  const gate = await gated(t, events())
-  t.equal(await run(gate.gateway.url, gate.alice, 'mine'), 200)
-  t.equal(await run(gate.gateway.url, gate.bob, 'foreign'), 200)
+async function started(
+  t: Parameters<typeof gated>[0],
+  pair: Pair,
+): Promise<GatedUpstream & { readonly database: Database.Database }> {
+  const gate = await gated(t, events(), { pair })
+  t.equal(await run(gate.gateway, gate.alice, 'mine'), 200)
+  t.equal(await run(gate.gateway, gate.bob, 'foreign'), 200)
   await gate.gateway.ready()
   const database = new Database(join(gate.gateway.folder, 'ownership.db'))
   t.teardown(() => database.close())
@@ -46,15 +50,15 @@ async function pendingStore(healthUrl: string): Promise<unknown> {
 }
 
 for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
-  void testFirstPair(`503 and never yes, and right again when the store answers: ${name}`, async (t) => {
-    const { gateway, alice, bob, olga, upstream, database } = await started(t)
+  void testFirstPair(`503 and never yes, and right again when the store answers: ${name}`, async (t, pair) => {
+    const { gateway, alice, bob, olga, upstream, database } = await started(t, pair)
     const before = upstream.beginnings()
     database.exec(breaks)
     for (const token of [alice, bob, olga]) {
       for (const { name: route, to } of [...PATH_ROUTES, ...BODY_ROUTES]) {
         const told = await Promise.all(
           ['mine', 'foreign', 'unknown'].map(async (id) => {
-            const text = await sendRaw(gateway.url, requestBytes({ ...to(id), token }))
+            const text = await sendRaw(gateway.url, gateway.bytes({ ...to(id), token }))
             return text.replace(/\r\n(?:date|x-request-id): [^\r]*/gi, '')
           }),
         )
@@ -66,19 +70,19 @@ for (const [name, { breaks, mends }] of Object.entries(FAILURES)) {
     }
     t.equal(upstream.beginnings(), before, 'none of it arrived')
     upstream.answer(json({ threads: [{ id: 'mine' }, { id: 'foreign' }] }))
-    const list = await ask(gateway.url, { target: `${BASE}/threads`, token: alice })
+    const list = await gateway.ask({ target: `${BASE}/threads`, token: alice })
     t.same([list.status, codeIn(list)], [503, 'store-unavailable'])
-    t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice })).status, 200, 'what needs no store goes on')
+    t.equal((await gateway.ask({ target: `${BASE}/info`, token: alice })).status, 200, 'what needs no store goes on')
     database.exec(mends)
     await gateway.ready()
-    t.equal((await ask(gateway.url, { ...PATH_ROUTES[0]!.to('mine'), token: alice })).status, 200)
-    t.equal((await ask(gateway.url, { ...PATH_ROUTES[0]!.to('foreign'), token: alice })).status, 403)
+    t.equal((await gateway.ask({ ...PATH_ROUTES[0]!.to('mine'), token: alice })).status, 200)
+    t.equal((await gateway.ask({ ...PATH_ROUTES[0]!.to('foreign'), token: alice })).status, 403)
     t.same(owners(gateway.folder), ['foreign=corp:bob', 'mine=corp:alice'])
   })
 }
 
-void testFirstPair('a store that fails is pending by name', async (t) => {
-  const { gateway, database } = await started(t)
+void testFirstPair('a store that fails is pending by name', async (t, pair) => {
+  const { gateway, database } = await started(t, pair)
   database.exec('ALTER TABLE threads RENAME TO gone')
   t.match(await pendingStore(gateway.healthUrl), /ownership store failed/)
   database.exec('ALTER TABLE gone RENAME TO threads')
@@ -90,22 +94,22 @@ void testFirstPair('a store that fails is pending by name', async (t) => {
 const refuse = (kind: string, column?: string): string =>
   `CREATE TRIGGER refuse_${kind} BEFORE ${kind}${column === undefined ? '' : ` OF ${column}`} ON threads BEGIN SELECT RAISE(ABORT, 'disk is full'); END`
 
-void testFirstPair('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t) => {
-  const { gateway, alice, upstream, database } = await started(t)
+void testFirstPair('a claim that can’t be written is 503 and nothing is sent, though the store can be read', async (t, pair) => {
+  const { gateway, alice, upstream, database } = await started(t, pair)
   const before = upstream.beginnings()
   database.exec(refuse('INSERT'))
-  for (const id of ['new-1', 'new-2']) t.equal(await run(gateway.url, alice, id), 503)
+  for (const id of ['new-1', 'new-2']) t.equal(await run(gateway, alice, id), 503)
   t.equal(upstream.beginnings(), before)
-  t.equal(await run(gateway.url, alice, 'mine'), 200, 'a thread that is theirs needs no row')
+  t.equal(await run(gateway, alice, 'mine'), 200, 'a thread that is theirs needs no row')
   t.same(owners(gateway.folder), ['foreign=corp:bob', 'mine=corp:alice'])
   database.exec('DROP TRIGGER refuse_INSERT')
-  t.equal(await run(gateway.url, alice, 'new-1'), 200)
+  t.equal(await run(gateway, alice, 'new-1'), 200)
 })
 
 void testFirstPair(
   'what can’t be settled or buried stays its owner’s: the answer passes, and nobody else gets the thread',
-  async (t) => {
-    const { gateway, alice, bob, upstream, database } = await started(t)
+  async (t, pair) => {
+    const { gateway, alice, bob, upstream, database } = await started(t, pair)
     database.exec(refuse('UPDATE'))
     database.exec(refuse('DELETE'))
     for (const [id, status] of [
@@ -113,17 +117,17 @@ void testFirstPair(
       ['run-refused', 404],
     ] as const) {
       upstream.answer(json({}, status))
-      t.equal(await run(gateway.url, alice, id), status, 'the upstream has answered')
+      t.equal(await run(gateway, alice, id), status, 'the upstream has answered')
     }
     upstream.answer(json({}))
-    const remove = async () => (await ask(gateway.url, { method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status
+    const remove = async () => (await gateway.ask({ method: 'DELETE', target: `${BASE}/threads/mine`, token: alice })).status
     let before = upstream.beginnings()
     t.equal(await remove(), 503, 'a deletion that can’t be noted is not sent')
     t.equal(upstream.beginnings(), before)
     database.exec(`DROP TRIGGER refuse_UPDATE; ${refuse('UPDATE', 'deleted_at')}`)
     t.equal(await remove(), 200, 'one that was noted has happened, whatever becomes of its row')
     before = upstream.beginnings()
-    for (const id of ['run-confirmed', 'run-refused', 'mine']) t.equal(await run(gateway.url, bob, id), 403, id)
+    for (const id of ['run-confirmed', 'run-refused', 'mine']) t.equal(await run(gateway, bob, id), 403, id)
     t.equal(upstream.beginnings(), before)
     t.match(rows(gateway.folder), [
       { user_id: 'corp:bob' },

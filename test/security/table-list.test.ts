@@ -5,14 +5,15 @@
  * another's thread, and none of the refused ones reaches the upstream.
  */
 import { test } from 'tap'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
+import { MULTI_ROUTE, type Pair } from '../../testing/support/pair.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { unlisted, type List, type Unlisted } from '../../testing/support/unlisted.ts'
 import { json } from '../../testing/support/upstream.ts'
 
 /** Alice's threads a1 to a3 and bob's b1 to b3, used in turn. */
-async function owned(t: Parameters<typeof unlisted>[0], lists: 'table' | 'auto' = 'table'): Promise<Unlisted> {
-  const scene = await unlisted(t, lists)
+async function owned(t: Parameters<typeof unlisted>[0], pair: Pair, lists: 'table' | 'auto' = 'table'): Promise<Unlisted> {
+  const scene = await unlisted(t, lists, { pair })
   for (const at of [1, 2, 3]) {
     await scene.run(scene.alice, `a${at}`)
     await scene.run(scene.bob, `b${at}`)
@@ -26,9 +27,9 @@ async function cursorOf({ list }: Unlisted, token: string, query = ''): Promise<
   return nextCursor
 }
 
-void testEachPair('a cursor is good for the user and the list that it was given for, and for nothing else', async (t) => {
-  const scene = await owned(t)
-  const { base, alice, bob, signer } = scene
+void testEachPair('a cursor is good for the user and the list that it was given for, and for nothing else', async (t, pair) => {
+  const scene = await owned(t, pair)
+  const { base, call, alice, bob, signer } = scene
   const [mine, his, named] = [
     await cursorOf(scene, alice),
     await cursorOf(scene, bob),
@@ -62,7 +63,7 @@ void testEachPair('a cursor is good for the user and the list that it was given 
 })
 
 void test('a cursor of the upstream’s list is none of the table’s', async (t) => {
-  const { base, alice, upstream, list } = await owned(t, 'auto')
+  const { base, call, alice, upstream, list } = await owned(t, MULTI_ROUTE, 'auto')
   const fromTable = (await list(alice, '?limit=1')).nextCursor
   // The place behind it is in the upstream's second page, whose name could be a thread's.
   upstream.answer((request, response) => {
@@ -76,8 +77,8 @@ void test('a cursor of the upstream’s list is none of the table’s', async (t
   t.match(await list(alice, `?limit=1&cursor=${fromTable}`), { threads: [{ id: 'a2' }] })
 })
 
-void testEachPair('a limit that is none is 400; a huge one gives the caller’s own threads, and no more', async (t) => {
-  const { base, alice, ids } = await owned(t)
+void testEachPair('a limit that is none is 400; a huge one gives the caller’s own threads, and no more', async (t, pair) => {
+  const { base, call, alice, ids } = await owned(t, pair)
   for (const limit of ['0', '-1', '', '1.5', '1e3', '0x1', '01', '+1', '9999999', 'NaN', 'Infinity', 'all', '1%2C1']) {
     const answer = await call(`${base}/threads?limit=${limit}`, { token: alice })
     t.strictSame([answer.status, codeOf(answer)], [400, 'target-malformed'], limit)
@@ -85,8 +86,8 @@ void testEachPair('a limit that is none is 400; a huge one gives the caller’s 
   for (const limit of ['1000', '1001', '999999']) t.strictSame(await ids(alice, `?limit=${limit}`), ['a3', 'a2', 'a1'])
 })
 
-void testEachPair('nothing in the query makes it anybody else’s list', async (t) => {
-  const { base, alice, bob, ids } = await owned(t)
+void testEachPair('nothing in the query makes it anybody else’s list', async (t, pair) => {
+  const { base, call, alice, bob, ids } = await owned(t, pair)
   await call(`${base}/agent/hers/run`, { token: alice, body: runInput('a9') })
   t.strictSame(await ids(bob, '?agentId=hers'), [], 'an agent that only others have used')
   for (const query of [
@@ -118,7 +119,8 @@ void testEachPair('nothing in the query makes it anybody else’s list', async (
 void test('a list tells nothing of others’ threads: two worlds that differ in them alone are one', async (t) => {
   const [alone, among] = [await unlisted(t, 'table'), await unlisted(t, 'table')]
   for (const scene of [alone, among]) await scene.run(scene.alice, 'a1', 'a2')
-  for (let at = 0; at < 30; at += 1) await call(`${among.base}/agent/default/run`, { token: among.bob, body: runInput(`b${at}`) })
+  for (let at = 0; at < 30; at += 1)
+    await among.call(`${among.base}/agent/default/run`, { token: among.bob, body: runInput(`b${at}`) })
   const shown = async ({ list, alice }: Unlisted, query: string) => {
     const { threads, nextCursor, ...more } = await list(alice, query)
     return { threads: threads.map(({ id }) => id), length: nextCursor?.length ?? nextCursor, more }
@@ -133,8 +135,8 @@ void test('a list tells nothing of others’ threads: two worlds that differ in 
 
 void testEachPair(
   'what is not the caller’s is not changed, by whatever route, and the upstream hears nothing of it',
-  async (t) => {
-    const { base, alice, bob, ids, list, asked } = await owned(t)
+  async (t, pair) => {
+    const { base, call, alice, bob, ids, list, asked } = await owned(t, pair)
     const before = await list(alice, '?includeArchived=true')
     const attempts = [
       ['PATCH', 'a1', { name: 'mine' }],
@@ -159,7 +161,7 @@ void testEachPair(
 )
 
 void test('a body can’t name another thread than the path: only its name and archive are read', async (t) => {
-  const { change, alice, list, asked, upstream } = await owned(t)
+  const { change, alice, list, asked, upstream } = await owned(t, MULTI_ROUTE)
   const sent = { name: 'Holidays', id: 'b1', threadId: 'b1', userId: 'corp:bob', createdById: 'corp:bob', organizationId: 'x' }
   const answer = await change(alice, 'PATCH', 'a1', sent)
   t.match(answer.json, { id: 'a1', name: 'Holidays', createdById: '', organizationId: '' })

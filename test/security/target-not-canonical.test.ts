@@ -6,7 +6,6 @@
  */
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 
 const BASE = '/api/copilotkit'
 const CLEAR = `${BASE}/threads/clear`
@@ -166,15 +165,16 @@ const UNREADABLE = [
 
 void testEachPair(
   'what a URL parser folds into another path is refused before anybody is asked who they are',
-  async (t, { client }) => {
-    const { gateway, upstream, olga } = await gated(t)
+  async (t, pair) => {
+    const { client } = pair
+    const { gateway, upstream, olga } = await gated(t, undefined, { pair })
     for (const target of FOLDED_INTO_CLEAR) {
       const url = new URL(target, 'http://gateway.example')
       t.match(url.pathname, /\/api\/copilotkit\/threads\/clear\/?$/, `${target} would be read as clear`)
       for (const token of [olga, undefined]) {
         // What stands in an envelope is nobody's to read before they have said who they are.
         const first = client === 'single-route' && belowBase(target) ? { status: 401 } : { status: 400, ...MALFORMED }
-        const answer = await ask(gateway.url, { method: 'POST', target, ...(token === undefined ? {} : { token }) })
+        const answer = await gateway.ask({ method: 'POST', target, ...(token === undefined ? {} : { token }) })
         t.match(answer, token === undefined ? first : { status: 400, body: '"code":"target-malformed"' }, target)
       }
     }
@@ -183,15 +183,16 @@ void testEachPair(
 )
 
 for (const [what, targets] of Object.entries(READ_OTHERWISE)) {
-  void testEachPair(`${what} is refused, whatever the method and whoever asks`, async (t, { client }) => {
-    const { gateway, upstream, alice, olga } = await gated(t)
+  void testEachPair(`${what} is refused, whatever the method and whoever asks`, async (t, pair) => {
+    const { client } = pair
+    const { gateway, upstream, alice, olga } = await gated(t, undefined, { pair })
     for (const target of targets) {
       for (const [method, token] of [
         ['GET', alice],
         ['POST', olga],
         ['DELETE', 'nonsense'],
       ] as const) {
-        const answer = await ask(gateway.url, { method, target, token })
+        const answer = await gateway.ask({ method, target, token })
         const unread = token === 'nonsense' && client === 'single-route' && belowBase(target)
         t.match(
           answer,
@@ -204,23 +205,24 @@ for (const [what, targets] of Object.entries(READ_OTHERWISE)) {
   })
 }
 
-void testEachPair('what is no target is refused by the parser, and the connection ends', async (t, { client }) => {
-  const { gateway, upstream, olga } = await gated(t)
+void testEachPair('what is no target is refused by the parser, and the connection ends', async (t, pair) => {
+  const { client } = pair
+  const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const target of UNREADABLE) {
     if (client === 'single-route' && belowBase(target)) {
-      const enclosed = await ask(gateway.url, { method: 'POST', target, token: olga })
+      const enclosed = await gateway.ask({ method: 'POST', target, token: olga })
       t.match(enclosed, { status: 400, ...MALFORMED }, `${JSON.stringify(target)} in an envelope`)
       continue
     }
-    const answer = await ask(gateway.url, { method: 'POST', target, token: olga, keepAlive: true })
+    const answer = await gateway.ask({ method: 'POST', target, token: olga, keepAlive: true })
     t.match(answer, { status: 400, body: '"code":"header-malformed"' }, JSON.stringify(target))
     t.equal(answer.headers.get('connection'), 'close')
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('an id that is canonical and beyond its grammar is refused as an id', async (t) => {
-  const { gateway, upstream, alice } = await gated(t)
+void testEachPair('an id that is canonical and beyond its grammar is refused as an id', async (t, pair) => {
+  const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   const uuid = '0f6f1a52-7a2b-4c3d-8e9f-00112233aabb'
   const ids = [
     'x'.repeat(129),
@@ -252,16 +254,16 @@ void testEachPair('an id that is canonical and beyond its grammar is refused as 
     `%7B${uuid}%7D`,
   ]
   for (const id of ids) {
-    const answer = await ask(gateway.url, { target: `${BASE}/threads/${id}/messages`, token: alice })
+    const answer = await gateway.ask({ target: `${BASE}/threads/${id}/messages`, token: alice })
     t.match(answer, { status: 400, body: '"code":"thread-id-invalid"' }, id.slice(0, 40))
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('the honest spelling of the same requests arrives', async (t) => {
-  const { gateway, upstream, olga, alice } = await gated(t)
-  t.equal((await ask(gateway.url, { method: 'POST', target: CLEAR, token: olga })).status, 200)
-  t.equal((await ask(gateway.url, { target: `${BASE}/info`, token: alice })).status, 200)
+void testEachPair('the honest spelling of the same requests arrives', async (t, pair) => {
+  const { gateway, upstream, olga, alice } = await gated(t, undefined, { pair })
+  t.equal((await gateway.ask({ method: 'POST', target: CLEAR, token: olga })).status, 200)
+  t.equal((await gateway.ask({ target: `${BASE}/info`, token: alice })).status, 200)
   t.same(
     upstream.requests.map(({ method, target }) => `${method} ${target}`),
     [`POST ${CLEAR}`, `GET ${BASE}/info`],

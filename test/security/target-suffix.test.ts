@@ -6,7 +6,6 @@
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
-import { ask } from '../../testing/support/raw.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
@@ -81,24 +80,24 @@ const REFUSED: readonly (readonly [method: string, path: string, status: number]
   ['DELETE', 'memories/clear', 400],
 ]
 
-void testEachPair('a path that ends as a route and begins as another reaches nothing', async (t) => {
-  const { gateway, upstream, alice, bob, olga } = await gated(t, events())
+void testEachPair('a path that ends as a route and begins as another reaches nothing', async (t, pair) => {
+  const { gateway, upstream, alice, bob, olga } = await gated(t, events(), { pair })
   const run = JSON.stringify(runInput(VICTIM))
-  t.equal((await ask(gateway.url, { target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
+  t.equal((await gateway.ask({ target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
   for (const path of UNKNOWN) {
     for (const method of ['GET', 'POST', 'DELETE']) {
       for (const token of [alice, olga]) {
-        const answer = await ask(gateway.url, { method, target: `${BASE}/${path}`, token })
+        const answer = await gateway.ask({ method, target: `${BASE}/${path}`, token })
         t.match(answer, { status: 404, body: '"code":"not-found"' }, `${method} ${path}`)
       }
     }
-    t.equal((await ask(gateway.url, { target: `${BASE}/${path}` })).status, 401, 'and is no way round the credential')
+    t.equal((await gateway.ask({ target: `${BASE}/${path}` })).status, 401, 'and is no way round the credential')
   }
   t.equal(upstream.beginnings(), 1, 'the owner’s run, and nothing else')
 })
 
-void testEachPair('nor does one without the base path, or with more before it', async (t) => {
-  const { gateway, upstream, olga } = await gated(t)
+void testEachPair('nor does one without the base path, or with more before it', async (t, pair) => {
+  const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const path of ['threads/clear', 'info', `threads/${VICTIM}/messages`, 'agent/default/run']) {
     for (const prefix of [
       '',
@@ -114,7 +113,7 @@ void testEachPair('nor does one without the base path, or with more before it', 
     ]) {
       // prettier-ignore
       for (const method of ['GET', 'POST']) {
-        const answer = await ask(gateway.url, { method, target: `${prefix}/${path}`, token: olga })
+        const answer = await gateway.ask({ method, target: `${prefix}/${path}`, token: olga })
         t.match(answer, { status: 404, body: '"code":"not-found"' }, `${method} ${prefix}/${path}`)
       }
     }
@@ -122,18 +121,18 @@ void testEachPair('nor does one without the base path, or with more before it', 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('words of the router are no ids, whatever the policy opens', async (t) => {
-  const { gateway, upstream, olga } = await gated(t, undefined, { policy: OPEN_POLICY })
+void testEachPair('words of the router are no ids, whatever the policy opens', async (t, pair) => {
+  const { gateway, upstream, olga } = await gated(t, undefined, { pair, policy: OPEN_POLICY })
   for (const [method, path, status] of REFUSED) {
     const body = /\/(?:run|connect)$/.test(path) ? { body: JSON.stringify(runInput('t1')) } : {}
-    const answer = await ask(gateway.url, { method, target: `${BASE}/${path}`, token: olga, ...body })
+    const answer = await gateway.ask({ method, target: `${BASE}/${path}`, token: olga, ...body })
     t.equal(answer.status, status, `${method} ${path}`)
   }
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('the routes themselves arrive, each as the one that it is', async (t) => {
-  const { gateway, upstream, olga } = await gated(t, json({}), { policy: OPEN_POLICY })
+void testEachPair('the routes themselves arrive, each as the one that it is', async (t, pair) => {
+  const { gateway, upstream, olga } = await gated(t, json({}), { pair, policy: OPEN_POLICY })
   const paths = [
     ['POST', 'agent/agent/run'],
     ['GET', `threads/${VICTIM}/messages`],
@@ -143,7 +142,7 @@ void testEachPair('the routes themselves arrive, each as the one that it is', as
   ] as const
   for (const [method, path] of paths) {
     const body = path.endsWith('/run') ? { body: JSON.stringify(runInput(VICTIM)) } : {}
-    t.equal((await ask(gateway.url, { method, target: `${BASE}/${path}`, token: olga, ...body })).status, 200, path)
+    t.equal((await gateway.ask({ method, target: `${BASE}/${path}`, token: olga, ...body })).status, 200, path)
   }
   t.same(
     upstream.requests.map(({ method, target }) => [method, target.slice(BASE.length + 1)]),

@@ -1,6 +1,7 @@
 /** The routes that are about a thread, each as the request that an honest client would make of it. */
 import { runInput } from '../../testing/support/client.ts'
-import { ask, type RawRequest } from '../../testing/support/raw.ts'
+import type { TestGateway } from '../../testing/support/gateway.ts'
+import type { RawRequest } from '../../testing/support/raw.ts'
 
 /** The public base path of the tests' gateways. */
 export const BASE = '/api/copilotkit'
@@ -41,8 +42,8 @@ export const BODY_ROUTES: readonly ThreadRoute[] = BODY_TARGETS.map(({ name, tar
 }))
 
 /** A run on a thread, over a raw socket; the status of its answer. */
-export async function run(base: string, token: string, threadId: string): Promise<number> {
-  return (await ask(base, { target: `${BASE}/agent/default/run`, token, body: JSON.stringify(runInput(threadId)) })).status
+export async function run(gateway: TestGateway, token: string, threadId: string): Promise<number> {
+  return (await gateway.ask({ target: `${BASE}/agent/default/run`, token, body: JSON.stringify(runInput(threadId)) })).status
 }
 
 /** The `code` of an answer of the gateway's own; undefined for any other. */

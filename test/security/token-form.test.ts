@@ -90,8 +90,12 @@ function respelled(part: string): string {
   return part.slice(0, -1) + (alphabet[alphabet.indexOf(part.at(-1) ?? '') + 1] ?? '')
 }
 
-void testUnbridged('one token has one spelling: a part that decodes to the same bytes is another', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+void testUnbridged('one token has one spelling: a part that decodes to the same bytes is another', async (t, pair) => {
+  const { fate, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   // A length of one byte more than a multiple of three leaves bits over.
   const pad = (text: string): string => text + ' '.repeat((4 - (text.length % 3)) % 3)
   const good = signedAs('RS256', pad('{"alg":"RS256"}'), pad(JSON.stringify(claims())), PAIRS.rsa.privateKey)
@@ -116,8 +120,12 @@ void testUnbridged('one token has one spelling: a part that decodes to the same 
   t.match(await heard(shared, `${hmac}A`), /^credential-invalid/, 'a character that decodes to nothing')
 })
 
-void testUnbridged('a name that is no UTF-8 is nobody: two of them were one user', async (t) => {
-  const { fate, upstream, gateway } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+void testUnbridged('a name that is no UTF-8 is nobody: two of them were one user', async (t, pair) => {
+  const { fate, upstream, gateway } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   const named = (bytes: string) => Buffer.from(JSON.stringify(claims({ sub: 'JosX' })).replace('JosX', bytes), 'latin1')
   const signed = (payload: Buffer) => signedAs('RS256', '{"alg":"RS256"}', payload, PAIRS.rsa.privateKey)
   for (const bytes of ['Jos\xe9', 'Jos\xe8', 'Jos\xff', 'Jos\xc3', 'Jos\xc0\xaf', 'Jos\xed\xa0\x80', 'Jos\xf4\x90\x80\x80']) {
@@ -139,8 +147,12 @@ void test('whatever is not three parts of JSON objects is refused', async (t) =>
   for (const [name, bad] of [...misshapen(), ...NO_OBJECTS]) t.match(await heard(authenticate, bad), /^credential-invalid/, name)
 })
 
-void testUnbridged('over the real gateway, none of them reaches the upstream', async (t) => {
-  const { fate, fateOf, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+void testUnbridged('over the real gateway, none of them reaches the upstream', async (t, pair) => {
+  const { fate, fateOf, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   const good = rsaToken(claims())
   t.equal(await fate(good), PASSED)
   for (const [name, bad] of [...misshapen(), ...NO_OBJECTS]) t.equal(await fate(bad), REFUSED, name)
@@ -189,23 +201,30 @@ const EXTENSIONS: readonly (readonly [name: string, header: Part])[] = [
   ['crit and b64 that changes nothing', { crit: ['b64'], b64: true }],
 ]
 
-void testUnbridged('a header with an extension that has to be understood is refused, however well it is signed', async (t) => {
-  const authenticate = rsaGate(t)
-  const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
-  t.equal(await fate(rsaToken(claims())), PASSED)
-  for (const [name, header] of EXTENSIONS) {
-    const extended = rsaToken(claims(), header)
-    t.equal(await heard(authenticate, extended), 'credential-invalid: token-critical-extension', name)
-    t.equal(await fate(extended), REFUSED, name)
-  }
-  // RFC 7797 §3: with b64 the payload stands as it is, and is signed so.
-  const bare = Buffer.from(JSON.stringify(claims())).toString('latin1').replaceAll('.', '')
-  const header = '{"alg":"RS256","b64":false,"crit":["b64"]}'
-  t.match(await heard(authenticate, `${encoded(header)}.${bare}.AAAA`), /^credential-invalid/)
-  for (const twice of ['{"alg":"RS256","crit":["x"],"crit":null}', '{"alg":"RS256","\\u0063rit":["x"]}'])
-    t.equal(await fate(signedAs('RS256', twice, claims(), PAIRS.rsa.privateKey)), REFUSED, twice)
-  t.equal(upstream.requests.length, 1)
-})
+void testUnbridged(
+  'a header with an extension that has to be understood is refused, however well it is signed',
+  async (t, pair) => {
+    const authenticate = rsaGate(t)
+    const { fate, upstream } = await guarded(
+      t,
+      { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+      { pair },
+    )
+    t.equal(await fate(rsaToken(claims())), PASSED)
+    for (const [name, header] of EXTENSIONS) {
+      const extended = rsaToken(claims(), header)
+      t.equal(await heard(authenticate, extended), 'credential-invalid: token-critical-extension', name)
+      t.equal(await fate(extended), REFUSED, name)
+    }
+    // RFC 7797 §3: with b64 the payload stands as it is, and is signed so.
+    const bare = Buffer.from(JSON.stringify(claims())).toString('latin1').replaceAll('.', '')
+    const header = '{"alg":"RS256","b64":false,"crit":["b64"]}'
+    t.match(await heard(authenticate, `${encoded(header)}.${bare}.AAAA`), /^credential-invalid/)
+    for (const twice of ['{"alg":"RS256","crit":["x"],"crit":null}', '{"alg":"RS256","\\u0063rit":["x"]}'])
+      t.equal(await fate(signedAs('RS256', twice, claims(), PAIRS.rsa.privateKey)), REFUSED, twice)
+    t.equal(upstream.requests.length, 1)
+  },
+)
 
 /** A listener that counts who comes: a connection is enough, whatever is said on it. */
 async function startTrap(t: Parameters<typeof guarded>[0]): Promise<{ readonly url: string; readonly visits: () => number }> {
@@ -219,7 +238,7 @@ async function startTrap(t: Parameters<typeof guarded>[0]): Promise<{ readonly u
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`, visits: () => visits }
 }
 
-void testUnbridged('keys that a token brings along or points to are not used, and nothing is fetched', async (t) => {
+void testUnbridged('keys that a token brings along or points to are not used, and nothing is fetched', async (t, pair) => {
   const trap = await startTrap(t)
   const server = await startKeyServer(t)
   server.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k', alg: 'RS256' }))
@@ -246,7 +265,7 @@ void testUnbridged('keys that a token brings along or points to are not used, an
   ]
   const sources = [{ publicKey: pemOf(PAIRS.rsa.publicKey) }, { jwksUri: `${server.url}/jwks` }, { issuer: server.url }]
   for (const source of sources) {
-    const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], ...source } })
+    const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], ...source } }, { pair })
     const said = claims('issuer' in source ? { iss: server.url } : {})
     const signedBy = (pair: typeof PAIRS.rsa, header: Part) => token({ alg: 'RS256', kid: 'k', ...header }, said, pair.privateKey)
     for (const [name, header] of temptations) {
@@ -274,11 +293,15 @@ function keyIds(address: string): readonly string[] {
   ] // prettier-ignore
 }
 
-void testUnbridged('a key id is compared with those of the set, and does nothing else', async (t) => {
+void testUnbridged('a key id is compared with those of the set, and does nothing else', async (t, pair) => {
   const trap = await startTrap(t)
   const server = await startKeyServer(t)
   server.keys(jwkOf(PAIRS.rsa.publicKey, { kid: 'k' }))
-  const { fate, gateway, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } })
+  const { fate, gateway, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } },
+    { pair },
+  )
   t.equal(await fate(rsaToken(claims(), { kid: 'k' })), PASSED)
   const hostile = keyIds(trap.url)
   for (const kid of hostile) t.equal(await fate(rsaToken(claims(), { kid })), REFUSED, kid.slice(0, 40))
@@ -305,8 +328,12 @@ void test('a set may hold a key with such an id, and then it is that key and no 
   }
 })
 
-void testUnbridged('a key id that is no string is refused', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+void testUnbridged('a key id that is no string is refused', async (t, pair) => {
+  const { fate, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   const authenticate = rsaGate(t)
   for (const kid of [0, 1, -1, 1e21, true, false, null, [], ['k'], [['k']], {}, { toString: 'k' }, { kid: 'k' }]) {
     t.equal(await heard(authenticate, rsaToken(claims(), { kid })), 'credential-invalid: token-malformed', JSON.stringify(kid))

@@ -103,8 +103,12 @@ void test('a gateway without one of the three does not start', async (t) => {
   }
 })
 
-void testFirstPair('a token without one of the three is refused, however good the rest', async (t) => {
-  const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+void testFirstPair('a token without one of the three is refused, however good the rest', async (t, pair) => {
+  const { fate, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   t.equal(await fate(rsaToken(claims())), PASSED)
   for (const claim of ['iss', 'aud', 'exp']) {
     for (const value of [undefined, null, '', [], {}, 0, false]) {

@@ -40,8 +40,8 @@ void test('a credential of 8192 characters is looked at, one of 8193 is not', (t
   t.end()
 })
 
-void testUnbridged('over the real gateway the longest token passes, and one character more reaches nothing', async (t) => {
-  const { fate, fateOf, gateway, upstream } = await guarded(t, CORP)
+void testUnbridged('over the real gateway the longest token passes, and one character more reaches nothing', async (t, pair) => {
+  const { fate, fateOf, gateway, upstream } = await guarded(t, CORP, { pair })
   t.equal(await fate(tokenOf(LONGEST_TOKEN)), PASSED)
   const reasons = () => gateway.lines.filter((line) => line['msg'] === 'request').map((line) => line['reason'])
   for (const more of [1, 2, 100, 4000]) {

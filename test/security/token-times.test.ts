@@ -10,7 +10,7 @@ import { test, type Test } from 'tap'
 import { heard, rsaGate, rsaToken } from '../../testing/support/gates.ts'
 import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
-import { openRaw, requestBytes } from '../../testing/support/raw.ts'
+import { openRaw } from '../../testing/support/raw.ts'
 import { claims, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -67,9 +67,9 @@ const NO_ENDS = [
 /** Ends that are long past. */
 const PAST_ENDS = ['0', '-0', '1', '-1', '0.5', '1e-400', '1e9', '1000000000.5', '-4102444800', '-1e12']
 
-void testFirstPair('an end that is no number is none, and a token without one is refused', async (t) => {
+void testFirstPair('an end that is no number is none, and a token without one is refused', async (t, pair) => {
   const authenticate = rsaGate(t)
-  const { fate, upstream } = await guarded(t, CORP)
+  const { fate, upstream } = await guarded(t, CORP, { pair })
   t.equal(await fate(rsaToken(claims())), PASSED)
   t.equal(await fate(rsaToken(withText('exp', '4102444800'))), PASSED)
   t.equal(await fate(rsaToken(withText('exp', '4102444800.75'))), PASSED, 'a part of a second')
@@ -85,9 +85,9 @@ void testFirstPair('an end that is no number is none, and a token without one is
   t.equal(upstream.requests.length, 4)
 })
 
-void testFirstPair('an end that is past is past, however it is written', async (t) => {
+void testFirstPair('an end that is past is past, however it is written', async (t, pair) => {
   const authenticate = rsaGate(t)
-  const { fate, upstream } = await guarded(t, CORP)
+  const { fate, upstream } = await guarded(t, CORP, { pair })
   for (const text of PAST_ENDS) {
     t.equal(await heard(authenticate, rsaToken(withText('exp', text))), EXPIRED, text)
     t.equal(await fate(rsaToken(withText('exp', text))), '401 credential-expired, nothing upstream', text)
@@ -98,16 +98,19 @@ void testFirstPair('an end that is past is past, however it is written', async (
   t.same(upstream.requests, [])
 })
 
-void testFirstPair('a beginning that is no number, or still to come, is refused; one that is past changes nothing', async (t) => {
-  const authenticate = rsaGate(t)
-  const { fate, upstream } = await guarded(t, CORP)
-  for (const text of [...NO_ENDS, '4102444800', '4102444800.5', '1e12', '1e300', '1e400', '0,"nbf":4102444800']) {
-    t.match(await heard(authenticate, rsaToken(withText('nbf', text))), /^credential-invalid/, text)
-    t.equal(await fate(rsaToken(withText('nbf', text))), REFUSED, text)
-  }
-  t.same(upstream.requests, [])
-  for (const text of PAST_ENDS) t.equal(await fate(rsaToken(withText('nbf', text))), PASSED, text)
-})
+void testFirstPair(
+  'a beginning that is no number, or still to come, is refused; one that is past changes nothing',
+  async (t, pair) => {
+    const authenticate = rsaGate(t)
+    const { fate, upstream } = await guarded(t, CORP, { pair })
+    for (const text of [...NO_ENDS, '4102444800', '4102444800.5', '1e12', '1e300', '1e400', '0,"nbf":4102444800']) {
+      t.match(await heard(authenticate, rsaToken(withText('nbf', text))), /^credential-invalid/, text)
+      t.equal(await fate(rsaToken(withText('nbf', text))), REFUSED, text)
+    }
+    t.same(upstream.requests, [])
+    for (const text of PAST_ENDS) t.equal(await fate(rsaToken(withText('nbf', text))), PASSED, text)
+  },
+)
 
 void test('when a token was issued neither lengthens nor shortens its time', async (t) => {
   const { now } = stoppedClock(t)
@@ -135,15 +138,15 @@ void test('credential-expired is said only of a token that is good in every othe
   t.match(await heard(authenticate, forged), 'credential-invalid')
 })
 
-void testFirstPair('every request holds its token against the clock, on the same connection too', async (t) => {
+void testFirstPair('every request holds its token against the clock, on the same connection too', async (t, pair) => {
   const clock = stoppedClock(t)
-  const { gateway, upstream } = await guarded(t, CORP, { authentication: { clockTolerance: '0s' } })
+  const { gateway, upstream } = await guarded(t, CORP, { pair, authentication: { clockTolerance: '0s' } })
   const { now } = clock
   const token = rsaToken(claims({ nbf: now, exp: now + 60 }))
   const connection = await openRaw(gateway.url)
   let answers = 0
   const answer = async (): Promise<string> => {
-    connection.write(requestBytes({ target: '/api/copilotkit/info', token, keepAlive: true }))
+    connection.write(gateway.bytes({ target: '/api/copilotkit/info', token, keepAlive: true }))
     answers += 1
     // Every answer ends with a closing brace, in a chunk or not.
     await until(() => connection.text().split('HTTP/1.1').length > answers && /\}(?:\r\n0\r\n\r\n)?$/.test(connection.text()))
@@ -160,8 +163,8 @@ void testFirstPair('every request holds its token against the clock, on the same
   t.equal(upstream.requests.length, 6)
 })
 
-void testFirstPair('that one token was good says nothing of another, whatever they share', async (t) => {
-  const { fate, upstream } = await guarded(t, CORP)
+void testFirstPair('that one token was good says nothing of another, whatever they share', async (t, pair) => {
+  const { fate, upstream } = await guarded(t, CORP, { pair })
   const good = rsaToken(claims({ jti: 'one' }))
   const exp = Math.floor(Date.now() / 1000) - HOUR
   for (const other of [claims({ jti: 'one', exp }), claims({ jti: 'one', aud: 'other' }), claims({ jti: 'one', iss: 'x' })]) {

@@ -34,9 +34,13 @@ const OTHERS: readonly unknown[] = [
   ...[null, true, false, 0, 1, 1e400, [], ['JWT'], ['at+jwt', 'JWT'], {}, { 0: 'JWT' }, { toString: 'JWT' }],
 ] // prettier-ignore
 
-void testUnbridged('a token of another kind reaches nothing, however well it is signed', async (t) => {
+void testUnbridged('a token of another kind reaches nothing, however well it is signed', async (t, pair) => {
   const authenticate = rsaGate(t)
-  const { fate, upstream } = await guarded(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } })
+  const { fate, upstream } = await guarded(
+    t,
+    { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },
+    { pair },
+  )
   for (const typ of USUAL) {
     t.equal(await heard(authenticate, rsaToken(claims(), { typ })), 'corp:alice', String(typ))
     t.equal(await fate(rsaToken(claims(), { typ })), PASSED, String(typ))

@@ -1,7 +1,7 @@
 /** The specification's "Authentication" 1-11, as far as they concern a gateway, with a real issuer, runtime and agent. */
 import { createSign, generateKeyPairSync } from 'node:crypto'
 import { end } from 'tap'
-import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { codeOf, runInput } from '../../testing/support/client.ts'
 import { stackEachPair } from '../../testing/support/pair-stacks.ts'
 
 const testEachStack = stackEachPair({
@@ -46,7 +46,10 @@ function forged(token: string): string {
 
 void testEachStack('authentication 1: the bearer token is passed on by the runtime to the agent', async (t, stack) => {
   stack.agent.requests.length = 0
-  const answer = await call(`${stack.base}/agent/remote/run`, { token: stack.tokens.alice, body: runInput(crypto.randomUUID()) })
+  const answer = await stack.call(`${stack.base}/agent/remote/run`, {
+    token: stack.tokens.alice,
+    body: runInput(crypto.randomUUID()),
+  })
   t.equal(answer.status, 200)
   t.equal(stack.agent.requests.at(-1)?.headers.authorization, `Bearer ${stack.tokens.alice}`)
 })
@@ -60,7 +63,7 @@ void testEachStack('authentication 2: the token is verified, not believed', asyn
     'a.b.c',
     stack.tokens.alice.replace(/\.[^.]*$/, '.'),
   ]) {
-    const answer = await call(`${stack.base}/info`, { token })
+    const answer = await stack.call(`${stack.base}/info`, { token })
     t.equal(answer.status, 401)
     t.equal(codeOf(answer), 'credential-invalid')
   }
@@ -72,7 +75,7 @@ void testEachStack(
   async (t, stack) => {
     stack.runtime.requests.length = 0
     for (const [method, path] of EVERY_ROUTE) {
-      const answer = await call(`${stack.base}${path}`, { method, ...(method === 'POST' ? { body: {} } : {}) })
+      const answer = await stack.call(`${stack.base}${path}`, { method, ...(method === 'POST' ? { body: {} } : {}) })
       t.equal(answer.status, 401, `${method} ${path}`)
       t.equal(answer.headers.get('content-type'), 'application/json')
       t.type((answer.json as { error: unknown }).error, 'string')
@@ -87,9 +90,9 @@ void testEachStack(
   'authentication 4: suggest and transcribe, where identifyUser is never called, are gated like the rest',
   async (t, stack) => {
     const recording = { audio: 'aGVhcmQ=', mimeType: 'audio/webm' }
-    t.equal((await call(`${stack.base}/transcribe`, { body: recording })).status, 401)
-    t.equal((await call(`${stack.base}/agent/default/suggest`, { body: runInput(crypto.randomUUID()) })).status, 401)
-    const heard = await call(`${stack.base}/transcribe`, { token: stack.tokens.alice, body: recording })
+    t.equal((await stack.call(`${stack.base}/transcribe`, { body: recording })).status, 401)
+    t.equal((await stack.call(`${stack.base}/agent/default/suggest`, { body: runInput(crypto.randomUUID()) })).status, 401)
+    const heard = await stack.call(`${stack.base}/transcribe`, { token: stack.tokens.alice, body: recording })
     t.match(heard.json, { text: 'heard 5 bytes' })
   },
 )
@@ -109,13 +112,13 @@ void testEachStack('authentication 5: every request resolves its own user', asyn
   const [alices, bobs] = [crypto.randomUUID(), crypto.randomUUID()]
   // Interleaved, over the connections that fetch keeps open.
   await Promise.all([
-    call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(alices) }),
-    call(`${stack.base}/agent/default/run`, { token: stack.tokens.bob, body: runInput(bobs) }),
+    stack.call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(alices) }),
+    stack.call(`${stack.base}/agent/default/run`, { token: stack.tokens.bob, body: runInput(bobs) }),
   ])
   const tries = Array.from({ length: 20 }, (_, at) => at % 2 === 0)
   const statuses = await Promise.all(
     tries.map((isAlice) =>
-      call(`${stack.base}/threads/${alices}/messages`, { token: isAlice ? stack.tokens.alice : stack.tokens.bob }),
+      stack.call(`${stack.base}/threads/${alices}/messages`, { token: isAlice ? stack.tokens.alice : stack.tokens.bob }),
     ),
   )
   t.same(
@@ -132,7 +135,7 @@ void testEachStack('authentication 6: the scheme is Bearer, exactly', async (t, 
     'Bearer',
     `Bearer  ${stack.tokens.alice}`,
   ]) {
-    const answer = await call(`${stack.base}/info`, { headers: { authorization: value } })
+    const answer = await stack.call(`${stack.base}/info`, { headers: { authorization: value } })
     t.equal(answer.status, 401, value.slice(0, 10))
     t.equal(codeOf(answer), 'credential-invalid')
   }
@@ -141,7 +144,7 @@ void testEachStack('authentication 6: the scheme is Bearer, exactly', async (t, 
 void testEachStack(
   'authentication 7: a self-hosted agent verifies the forwarded token itself and runs with the user',
   async (t, stack) => {
-    const answer = await call(`${stack.base}/agent/remote/run`, {
+    const answer = await stack.call(`${stack.base}/agent/remote/run`, {
       token: stack.tokens.alice,
       body: runInput(crypto.randomUUID()),
     })
@@ -154,7 +157,7 @@ void testEachStack(
   'authentication 8: headers configured on the server win over same-named headers of the browser, and arrive once',
   async (t, stack) => {
     stack.runtime.requests.length = 0
-    await call(`${stack.base}/info`, {
+    await stack.call(`${stack.base}/info`, {
       token: stack.tokens.alice,
       headers: { 'x-service-token': 'the-browsers', 'x-user-id': 'bob' },
     })
@@ -171,7 +174,7 @@ const spoken = (stream: string) => Array.from(stream.matchAll(/"delta":"([^"]*)"
 
 void testEachStack('authentication 9: role and permissions arrive where tools are gated', async (t, stack) => {
   const say = async (token: string, text: string) =>
-    spoken((await call(`${stack.base}/agent/remote/run`, { token, body: runInput(crypto.randomUUID(), text) })).text)
+    spoken((await stack.call(`${stack.base}/agent/remote/run`, { token, body: runInput(crypto.randomUUID(), text) })).text)
   t.match(await say(stack.tokens.bob, '/admin confirm'), /Permission denied/)
   t.match(await say(stack.tokens.olga, '/admin confirm'), /Done, on behalf of olga/)
 })
@@ -180,14 +183,14 @@ void testEachStack(
   'authentication 10: what the client asks first shows the rejection after sign-out, in both of its ways',
   async (t, stack) => {
     const rest = { transport: 'multi-route' } as const
-    const [get, post] = [await call(`${stack.base}/info`, rest), await call(stack.base, { body: { method: 'info' } })]
+    const [get, post] = [await stack.call(`${stack.base}/info`, rest), await stack.call(stack.base, { body: { method: 'info' } })]
     t.equal(get.status, 401)
     t.equal(post.status, 401)
     t.same(post.json, get.json, 'the client shows the second answer: it says the same')
     t.match((post.json as { message: string }).message, /Sign in/)
-    const back = await call(stack.base, { token: stack.tokens.alice, body: { method: 'info' } })
+    const back = await stack.call(stack.base, { token: stack.tokens.alice, body: { method: 'info' } })
     t.equal(back.status, 200)
-    const { threadEndpoints, ...info } = (await call(`${stack.base}/info`, { ...rest, token: stack.tokens.alice }))
+    const { threadEndpoints, ...info } = (await stack.call(`${stack.base}/info`, { ...rest, token: stack.tokens.alice }))
       .json as object & {
       readonly threadEndpoints: object
     }
@@ -196,8 +199,8 @@ void testEachStack(
 )
 
 void testEachStack('authentication 11: raw tokens are not logged, the resolved user id is', async (t, stack) => {
-  await call(`${stack.base}/info`, { token: stack.tokens.alice })
-  await call(`${stack.base}/info`, { token: forged(stack.tokens.bob) })
+  await stack.call(`${stack.base}/info`, { token: stack.tokens.alice })
+  await stack.call(`${stack.base}/info`, { token: forged(stack.tokens.bob) })
   const text = JSON.stringify(stack.gateway.lines)
   t.match(text, /"principal":"corp:alice"/)
   for (const token of [stack.tokens.alice, stack.tokens.bob, stack.tokens.olga]) {

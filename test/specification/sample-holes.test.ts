@@ -10,13 +10,13 @@ import { startStack, type Stack } from '../../testing/support/stack.ts'
 const alices = crypto.randomUUID()
 
 const testEachStack = stackEachPair({ runtime: { debug: true, exposeMemoryRoutes: true } }, (stack) =>
-  call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(alices) }),
+  stack.call(`${stack.base}/agent/default/run`, { token: stack.tokens.alice, body: runInput(alices) }),
 )
 
 /** Sends as bob; gives the answer and what the runtime received. */
 async function asBob(stack: Stack, path: string, options: { method?: string; body?: unknown } = {}) {
   stack.runtime.requests.length = 0
-  const answer = await call(`${stack.base}${path}`, { ...options, token: stack.tokens.bob })
+  const answer = await stack.call(`${stack.base}${path}`, { ...options, token: stack.tokens.bob })
   return { answer, received: stack.runtime.requests.map((request) => `${request.method} ${request.url}`) }
 }
 
@@ -43,21 +43,22 @@ void testEachStack('hole 4: a new conversation can be begun, and then it is the 
   const id = crypto.randomUUID()
   const begun = await asBob(stack, '/agent/default/run', { body: runInput(id) })
   t.equal(begun.answer.status, 200)
-  t.equal((await call(`${stack.base}/threads/${id}/messages`, { token: stack.tokens.alice })).status, 403)
+  t.equal((await stack.call(`${stack.base}/threads/${id}/messages`, { token: stack.tokens.alice })).status, 403)
 })
 
 void testEachStack(
   'hole 4: with verify, a thread that the upstream had before the gateway cannot be claimed',
-  async (t, _stack, { upstream }) => {
+  async (t, _stack, pair) => {
+    const { upstream } = pair
     const old = crypto.randomUUID()
-    const verifying = await startStack({ config: { ownership: { unknownThread: 'verify' } } })
+    const verifying = await startStack({ pair, config: { ownership: { unknownThread: 'verify' } } })
     t.teardown(() => verifying.close())
     await call(`${verifying.runtime.url}/api/copilotkit/agent/default/run`, {
       body: runInput(old, 'from before'),
       transport: upstream,
     })
     const claim = (threadId: string) =>
-      call(`${verifying.base}/agent/default/run`, { token: verifying.tokens.bob, body: runInput(threadId) })
+      verifying.call(`${verifying.base}/agent/default/run`, { token: verifying.tokens.bob, body: runInput(threadId) })
     const refused = await claim(old)
     t.same([refused.status, codeOf(refused)], [403, 'not-owner'])
     t.equal((await claim(crypto.randomUUID())).status, 200, 'a new one can')
@@ -116,7 +117,10 @@ void testEachStack('hole 7: forwardedProps do not reach an agent’s configurati
     command: { resume: 'yes', goto: 'admin' },
     toolChoice: { type: 'function' },
   }
-  await call(`${stack.base}/agent/remote/run`, { token: stack.tokens.alice, body: runInput(alices, 'hi', { forwardedProps }) })
+  await stack.call(`${stack.base}/agent/remote/run`, {
+    token: stack.tokens.alice,
+    body: runInput(alices, 'hi', { forwardedProps }),
+  })
   t.same(stack.agent.requests.at(-1)?.input?.forwardedProps, { command: { resume: 'yes' }, toolChoice: { type: 'function' } })
 })
 

@@ -26,6 +26,7 @@ async function open(): Promise<void> {
 
 async function answer({ method, args }: Call): Promise<void> {
   try {
+    // The message names the method.
     const methods = store as unknown as Record<string, (...args: readonly unknown[]) => Promise<unknown>>
     send({ value: (await methods[method]?.(...args)) ?? null })
   } catch (error) {

@@ -21,11 +21,12 @@ import type { OpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import { makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeRewriter, type RewriterParts } from '../../src/http/lists/rewriter.ts'
 import { makeThreadList } from '../../src/http/lists/thread-list.ts'
-import type { Upstream, UpstreamRequest } from '../../src/http/upstream/upstream.ts'
+import type { UpstreamRequest } from '../../src/http/upstream/upstream.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { RequestMetrics } from '../../src/observe/metrics.ts'
 import type { ClaimStore, OwnerChanges } from '../../src/store/port/claims.ts'
+import { upstreamOf } from '../support/port.ts'
 import { rule, rulesOf } from '../support/rules-of.ts'
 import { bodyBytes, headerPairs, PLACES, type Case, type Place } from './case.ts'
 import type { Verdict } from './judge.ts'
@@ -119,13 +120,11 @@ export function makeGateUnderTest(
   const { publicPath, basePath } = PLACES[place]
   let sent: Written[] = []
   let descriptor: RouteDescriptor | undefined
-  const upstream = {
-    send: async (request: UpstreamRequest) => {
-      sent.push(await onTheWire(request))
-      // Whatever the upstream answers is not the question here.
-      return { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: true, detail: 'played' } as const
-    },
-  } as unknown as Upstream
+  const upstream = upstreamOf(async (request) => {
+    sent.push(await onTheWire(request))
+    // Whatever the upstream answers is not the question here.
+    return { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: true, detail: 'played' }
+  })
   const headerRules = { server: { 'x-server': 'yes' }, forward: ['x-tenant'], forwardAuthorization: true }
   const log = makeLog('silent')
   const transport = { facts: assumedFacts(runtime), suspect: () => {} }

@@ -18,6 +18,7 @@ export interface Written {
   readonly body: Uint8Array | null
 }
 
+/** What node:http keeps to itself of a message; the parser calls it. */
 interface WithLines {
   /** Node's own merging of repeated lines: first wins, or joined by commas. */
   _addHeaderLine(name: string, value: string, into: IncomingMessage['headers']): void

@@ -121,7 +121,7 @@ export async function startWire([adapter, place, upstream]: WireMount): Promise<
       limits: { body: `${LIMITS.body / 1024}KiB`, runBody: `${LIMITS.runBody / 1024}KiB` },
       cors: { origins: [LISTED_ORIGIN] },
     },
-    POLICY,
+    { policy: POLICY },
   )
   const [alice, bob] = [signer.sign('alice', { role: 'operator' }), signer.sign('bob')]
 

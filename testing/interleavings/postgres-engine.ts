@@ -32,7 +32,7 @@ interface ClientInside {
 
 type Query = (...args: readonly unknown[]) => unknown
 
-/** Methods of the driver's clients. */
+/** Methods of the driver's clients, which are overloaded: promises, callbacks and streams. Only promises are used here. */
 interface Driver {
   readonly query: Query
   readonly connect: Query

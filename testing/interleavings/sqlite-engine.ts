@@ -30,6 +30,7 @@ interface RawRow {
 export async function sqliteEngine(): Promise<Engine> {
   const template = mkdtempSync(join(FOLDER, 'threadwarden-test-'))
   await (await openSqliteStore(join(template, 'store.db'))).close()
+  // Its methods are generic; the scheduler takes a step whatever its types.
   const steps = SqliteFile.prototype as unknown as Record<Kind, Take>
   const { read, ask, write } = steps
   const real: Readonly<Record<Kind, Take>> = { read, ask, write }

@@ -1,7 +1,7 @@
 /** A gateway between signed-in people and an upstream that the test plays. */
 import type { Test } from 'tap'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
-import { currentPair } from './pair.ts'
+import { MULTI_ROUTE, type Pair } from './pair.ts'
 import { makeSigner, type Signer } from './tokens.ts'
 import { startUpstream, type Answering, type Upstream } from './upstream.ts'
 
@@ -15,6 +15,8 @@ export interface Gated {
   readonly gateway: TestGateway
   /** The public base of the gateway's routes. */
   readonly base: string
+  /** That of the gateway. */
+  readonly call: TestGateway['call']
   readonly signer: Signer
   /** Tokens: two users and an operator. */
   readonly alice: string
@@ -29,6 +31,8 @@ export interface GatedUpstream extends Gated {
 
 /** What differs from the usual. */
 export interface GatedOptions {
+  /** `MULTI_ROUTE` by default. */
+  readonly pair?: Pair | undefined
   readonly config?: ConfigTree
   readonly policy?: string
   /** The folder of another gateway, to share its store. */
@@ -38,17 +42,15 @@ export interface GatedOptions {
 }
 
 /**
- * Starts a gateway before an upstream that is there already. The transport is named, so that nothing waits for a probe:
- * that of the pair whose test is running.
+ * Starts a gateway before an upstream that is there already. The transport is named, so that nothing waits for a probe.
  * When the test is over everything is closed, and no log line may hold a token.
  */
 export async function gateBefore(t: Test, url: string, options: GatedOptions = {}): Promise<Gated> {
-  const signer = options.signer ?? makeSigner()
+  const { pair = MULTI_ROUTE, signer = makeSigner(), policy, shared } = options
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
   const gateway = await startTestGateway(
-    { authentication: signer.authentication, ...config, upstream: { url, transport: currentPair().upstream, ...upstream } },
-    options.policy,
-    options.shared,
+    { authentication: signer.authentication, ...config, upstream: { url, transport: pair.upstream, ...upstream } },
+    { pair, policy, shared },
   )
   t.teardown(async () => {
     await gateway.close()
@@ -61,6 +63,7 @@ export async function gateBefore(t: Test, url: string, options: GatedOptions = {
   return {
     gateway,
     base: `${gateway.url}${path === '/' ? '' : path}`,
+    call: gateway.call,
     signer,
     alice: signer.sign('alice'),
     bob: signer.sign('bob'),
@@ -71,7 +74,7 @@ export async function gateBefore(t: Test, url: string, options: GatedOptions = {
 /** Starts an upstream and a gateway before it. */
 export async function gated(t: Test, answering?: Answering, options: GatedOptions = {}): Promise<GatedUpstream> {
   const { basePath } = (options.config?.['upstream'] ?? {}) as { basePath?: string }
-  const upstream = await startUpstream(answering, 0, '127.0.0.1', basePath === '/' ? '' : basePath)
+  const upstream = await startUpstream(answering, { pair: options.pair, basePath: basePath === '/' ? '' : basePath })
   t.teardown(() => upstream.close())
   return { upstream, ...(await gateBefore(t, upstream.url, options)) }
 }

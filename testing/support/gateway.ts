@@ -7,8 +7,10 @@ import { makeLog } from '../../src/observe/log.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { prepare, type Prepared } from '../../src/snapshot/load.ts'
 import type { Runtime } from '../../examples/runtime.ts'
+import { call, type Call, type Reply } from './client.ts'
 import { startInProcess } from './in-process.ts'
-import { currentPair } from './pair.ts'
+import { MULTI_ROUTE, type Pair } from './pair.ts'
+import { ask, requestBytes, type RawRequest } from './raw.ts'
 
 /** A gateway under test. */
 export interface TestGateway extends Gateway {
@@ -20,6 +22,12 @@ export interface TestGateway extends Gateway {
   readonly lines: Record<string, unknown>[]
   /** Waits until /readyz says so. */
   ready(): Promise<void>
+  /** Sends a request as the client of its pair does (client.ts). */
+  readonly call: (url: string, options?: Call) => Promise<Reply>
+  /** Sends a request as the client of its pair writes it, and gives the answer (raw.ts). */
+  readonly ask: (request: RawRequest) => ReturnType<typeof ask>
+  /** A request as the client of its pair writes it. */
+  readonly bytes: (request: RawRequest) => Buffer
   close(): Promise<void>
 }
 
@@ -35,21 +43,25 @@ export function makeFolder(): { readonly folder: string; readonly remove: () => 
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
+export interface GatewayOptions {
+  /** `MULTI_ROUTE` by default. */
+  readonly pair?: Pair | undefined
+  /** The text of a policy file; by default the shipped one. */
+  readonly policy?: string | undefined
+  /** The folder of another gateway, to share its store. */
+  readonly shared?: string | undefined
+  /** What start looks at, in place of this machine. */
+  readonly machine?: Machine | undefined
+  /** What hooks stand before; without it they hand on to `upstream.url`, by way of what looks like a runtime. */
+  readonly runtime?: Runtime | undefined
+}
+
 /**
- * Starts a gateway: a proxy, or hooks if the pair of the running test is in process.
+ * Starts a gateway: a proxy, or hooks for a pair that is in process.
  * @param tree the configuration; `upstream.url` and the issuers must be there
- * @param policy the text of a policy file, by default the shipped one
- * @param shared the folder of another gateway, to share its store
- * @param machine what start looks at, in place of this machine
- * @param runtime what hooks stand before; without it they hand on to `upstream.url`, by way of what looks like a runtime
  */
-export async function startTestGateway(
-  tree: ConfigTree,
-  policy?: string,
-  shared?: string,
-  machine?: Machine,
-  runtime?: Runtime,
-): Promise<TestGateway> {
+export async function startTestGateway(tree: ConfigTree, options: GatewayOptions = {}): Promise<TestGateway> {
+  const { pair = MULTI_ROUTE, policy, shared, machine, runtime } = options
   const { folder, remove } = shared === undefined ? makeFolder() : { folder: shared, remove: () => {} }
   const file = join(folder, `threadwarden-${Math.random().toString(36).slice(2)}.yaml`)
   const { ownership, upstream, limits, ...rest } = tree as { ownership?: object; upstream: object; limits?: object }
@@ -67,12 +79,14 @@ export async function startTestGateway(
     writeFileSync(`${file}.policy`, policy)
   }
   writeFileSync(file, JSON.stringify(whole))
-  if (currentPair().place === 'proxy') return startPrepared(() => prepare(file, process.env), { folder, file, remove }, machine)
+  if (pair.place === 'proxy') {
+    return startPrepared(() => prepare(file, process.env), { folder, file, remove }, { pair, machine })
+  }
   const { lines, log } = hearing()
   const gateway = await startInProcess(file, runtime ?? (upstream as { url: string }).url, log)
   // Where hooks warn of the configuration, a command does for the proxy.
   lines.splice(0, lines.length, ...lines.filter(({ msg }) => msg !== 'configuration'))
-  return underTest(gateway, { folder, file, remove }, lines)
+  return underTest(gateway, { folder, file, remove }, lines, pair)
 }
 
 /** Where a gateway has its files, and what takes them away. */
@@ -83,7 +97,11 @@ interface Place {
 }
 
 /** Starts a gateway from a configuration that is read with `read`, and hears its log. */
-export async function startPrepared(read: () => Outcome<Prepared>, place: Place, machine?: Machine): Promise<TestGateway> {
+export async function startPrepared(
+  read: () => Outcome<Prepared>,
+  place: Place,
+  { pair = MULTI_ROUTE, machine }: Pick<GatewayOptions, 'pair' | 'machine'> = {},
+): Promise<TestGateway> {
   const prepared = read()
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults, null, 2))
   const { lines, log } = hearing()
@@ -91,17 +109,25 @@ export async function startPrepared(read: () => Outcome<Prepared>, place: Place,
     ...(machine === undefined ? {} : { machine }),
     prepare: read,
   })
-  return underTest(gateway, place, lines)
+  return underTest(gateway, place, lines, pair)
 }
 
 /** A gateway with what a test wants of it. */
-function underTest(gateway: Gateway, { folder, file, remove }: Place, lines: TestGateway['lines']): TestGateway {
+function underTest(
+  gateway: Gateway,
+  { folder, file, remove }: Place,
+  lines: TestGateway['lines'],
+  { client: transport }: Pair,
+): TestGateway {
   return {
     ...gateway,
     folder,
     file,
     lines,
     ready: () => untilReady(gateway.healthUrl),
+    call: (url, options) => call(url, { transport, ...options }),
+    ask: (request) => ask(gateway.url, { transport, ...request }),
+    bytes: (request) => requestBytes({ transport, ...request }),
     async close() {
       await gateway.stop(0)
       remove()

@@ -5,7 +5,7 @@ import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
 import { gateBefore } from './gated.ts'
 import { issuersOf } from './gates.ts'
 import type { TestGateway } from './gateway.ts'
-import { ask } from './raw.ts'
+import type { Pair } from './pair.ts'
 import type { Part } from './signing.ts'
 import { startUpstream, type Answering, type Upstream } from './upstream.ts'
 
@@ -26,6 +26,8 @@ export interface Guarded {
 
 /** What differs from the usual. */
 export interface GuardedOptions {
+  /** `MULTI_ROUTE` by default. */
+  readonly pair?: Pair
   /** Besides the issuers. */
   readonly authentication?: Part
   readonly answering?: Answering
@@ -35,17 +37,18 @@ export interface GuardedOptions {
 
 /** Starts the gateway; issuers are given as issuersOf takes them, and roles of the first one make operators. */
 export async function guarded(t: Test, issuers: Readonly<Record<string, Part>>, options: GuardedOptions = {}): Promise<Guarded> {
-  const upstream = await startUpstream(options.answering)
+  const { pair } = options
+  const upstream = await startUpstream(options.answering, { pair })
   t.teardown(() => upstream.close())
   const authentication = { issuers: issuersOf(t, issuers), ...options.authentication }
   const policy = readFileSync(SHIPPED_POLICY, 'utf8').replace(
     /^ {2}- (role|permission): (.*)$/gm,
     `  - { issuer: ${Object.keys(issuers)[0] ?? ''}, $1: $2 }`,
   )
-  const { gateway } = await gateBefore(t, upstream.url, { config: { authentication }, policy })
+  const { gateway } = await gateBefore(t, upstream.url, { pair, config: { authentication }, policy })
   const fateOf: Guarded['fateOf'] = async (...lines) => {
     const before = upstream.beginnings()
-    const { status, body } = await ask(gateway.url, { target: options.target ?? '/api/copilotkit/info', lines })
+    const { status, body } = await gateway.ask({ target: options.target ?? '/api/copilotkit/info', lines })
     const code = /"code":"([^"]*)"/.exec(body)?.[1]
     const answer = code === undefined ? String(status) : `${status} ${code}`
     if (upstream.beginnings() === before) return `${answer}, nothing upstream`

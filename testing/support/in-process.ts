@@ -158,6 +158,7 @@ async function relay(upstream: string, agent: Agent, request: Request): Promise<
   const told = new Headers()
   for (let at = 0; at < answer.rawHeaders.length; at += 2) told.append(answer.rawHeaders[at]!, answer.rawHeaders[at + 1]!)
   const status = answer.statusCode ?? 500
+  // The types of Node's web streams and those of the global fetch are not each other's.
   const body = [204, 205, 304].includes(status) ? null : (Readable.toWeb(answer) as unknown as ReadableStream)
   if (body === null) answer.resume()
   return new Response(body, { status, headers: told })

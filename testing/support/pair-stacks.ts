@@ -1,6 +1,6 @@
 /** Real parts for each pair of transports, shared by the tests of a file: they take too long to be started for each test. */
 import { after, before, type Test } from 'tap'
-import { PAIRS_EVERYWHERE, pairName, withPair, type Pair } from './pair.ts'
+import { PAIRS_EVERYWHERE, pairName, type Pair } from './pair.ts'
 import { testEachPair } from './pairs.ts'
 import { startStack, type Stack, type StackOptions } from './stack.ts'
 
@@ -14,8 +14,8 @@ export type TestEachStack = (name: string, body: (t: Test, stack: Stack, pair: P
 export function stackEachPair(options: StackOptions = {}, prepare?: (stack: Stack) => Promise<unknown>): TestEachStack {
   const stacks = new Map<string, Stack>()
   before(async () => {
-    for (const pair of PAIRS_EVERYWHERE) stacks.set(pairName(pair), await withPair(pair, () => startStack(options)))
-    for (const pair of PAIRS_EVERYWHERE) await withPair(pair, () => prepare?.(stacks.get(pairName(pair))!))
+    for (const pair of PAIRS_EVERYWHERE) stacks.set(pairName(pair), await startStack({ ...options, pair }))
+    for (const pair of PAIRS_EVERYWHERE) await prepare?.(stacks.get(pairName(pair))!)
   })
   after(async () => {
     for (const stack of stacks.values()) await stack.close()

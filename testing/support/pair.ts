@@ -1,10 +1,9 @@
 /**
  * The pairs of transports: what a client speaks and what an upstream takes; and where the gateway stands, before the upstream's
  * server or as hooks in its process. A test that runs on each of them says what holds whoever speaks what, and wherever; it is
- * written once, in the terms of the multi-route transport and the proxy. Clients (client.ts, raw.ts), upstreams (upstream.ts,
- * raw-upstream.ts, stack.ts) and gateways (gateway.ts) of a test ask here for their part.
+ * written once, in the terms of the multi-route transport and the proxy. It gives its pair to what it starts: upstreams
+ * (upstream.ts, raw-upstream.ts, stack.ts) and gateways (gateway.ts), which write the requests to them as their client would.
  */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 
 /** Where the gateway stands: a server of its own, or hooks of the runtime (src/sdk/hooks). */
@@ -32,28 +31,18 @@ export const PAIRS_IN_PROCESS: readonly Pair[] = TRANSPORTS.map((client) => ({
   place: 'in-process',
 }))
 
+/** The pair of a test that is not about pairs. */
+export const MULTI_ROUTE: Pair = { client: 'multi-route', upstream: 'multi-route', place: 'proxy' }
+
 /** All of them. */
 export const PAIRS_EVERYWHERE: readonly Pair[] = [...PAIRS, ...PAIRS_IN_PROCESS]
 
 /** The proxy's, and one in process: how envelopes are read does not depend on the place. */
 export const USUAL_PAIRS: readonly Pair[] = [...PAIRS, ...PAIRS_IN_PROCESS.filter(({ client }) => client === 'multi-route')]
 
-// Not an argument: it would have to go through every helper of every test to the one place that writes or reads a request.
-const playing = new AsyncLocalStorage<Pair>()
-
-/** The pair of the test that is running; the proxy, and multi-route on both sides, where a test is not about pairs. */
-export function currentPair(): Pair {
-  return playing.getStore() ?? { client: 'multi-route', upstream: 'multi-route', place: 'proxy' }
-}
-
-/** Does something as part of a pair. */
-export function withPair<Result>(pair: Pair, act: () => Result): Result {
-  return playing.run(pair, act)
-}
-
-/** Those of some methods that a server hands on where the test runs: fetch, and so every hook, knows no TRACE. */
-export function methodsHere(methods: readonly string[]): readonly string[] {
-  return currentPair().place === 'proxy' ? methods : methods.filter((method) => method !== 'TRACE')
+/** Those of some methods that a server hands on to the gateway: fetch, and so every hook, knows no TRACE. */
+export function methodsAt(place: Place, methods: readonly string[]): readonly string[] {
+  return place === 'proxy' ? methods : methods.filter((method) => method !== 'TRACE')
 }
 
 /** How a pair is called. */

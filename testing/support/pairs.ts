@@ -1,7 +1,7 @@
 /** Tests that run for several pairs (pair.ts). What a script uses besides tests must not come from here: the runner would take it over. */
 import { test, type Test } from 'tap'
 import { reasonAgainst } from './not-in-process.ts'
-import { pairName, USUAL_PAIRS, withPair, type Pair } from './pair.ts'
+import { pairName, USUAL_PAIRS, type Pair } from './pair.ts'
 
 /**
  * A test that runs once for each pair, with everything of its own each time; not in process if there is a reason against it
@@ -13,11 +13,13 @@ export function testEachPair(
   body: (t: Test, pair: Pair) => unknown,
   pairs: readonly Pair[] = USUAL_PAIRS,
 ): Promise<unknown> {
+  // It would run for one pair, as often as there are pairs.
+  if (body.length < 2) throw new Error(`${name}: takes no pair`)
   return test(name, async (t) => {
     for (const pair of pairs) {
       if (pair.place === 'in-process' && reasonAgainst(name) !== null) continue
       await t.test(pairName(pair), async (one) => {
-        await withPair(pair, () => body(one, pair))
+        await body(one, pair)
       })
     }
   })

@@ -1,6 +1,6 @@
 /** An upstream that misbehaves byte by byte: a plain server that reads requests whole and does with the socket what the test says. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { currentPair } from './pair.ts'
+import { MULTI_ROUTE, type Pair } from './pair.ts'
 import { until } from './until.ts'
 import { unwrapped } from './unwrapped.ts'
 
@@ -20,8 +20,9 @@ export interface RawUpstream {
  */
 export async function startRawUpstream(
   misbehave: (socket: Socket, request: string, before: number) => void,
+  { pair = MULTI_ROUTE }: { readonly pair?: Pair } = {},
 ): Promise<RawUpstream> {
-  const { upstream: transport } = currentPair()
+  const { upstream: transport } = pair
   const requests: string[] = []
   const faults: unknown[] = []
   const sockets = new Set<Socket>()

@@ -2,7 +2,6 @@
 import { connect, type Socket } from 'node:net'
 import type { Transport } from '../../src/core/route/transport.ts'
 import { enveloped } from './enveloped.ts'
-import { currentPair } from './pair.ts'
 import { until } from './until.ts'
 
 /** A connection to a gateway. */
@@ -93,7 +92,7 @@ export interface RawRequest {
   /** True to leave the connection open after the answer. */
   readonly keepAlive?: boolean
   /**
-   * That of the pair whose test is running. A request that says in its own words what its body is and where it ends
+   * That of the client; `multi-route` by default. A request that says in its own words what its body is and where it ends
    * (`framing`) stays as it is.
    */
   readonly transport?: Transport
@@ -121,7 +120,7 @@ export function requestBytes(plain: RawRequest): Buffer {
 
 /** What changes where the request is written as an envelope. */
 function envelopeOf(plain: RawRequest): Partial<RawRequest> {
-  const { transport = currentPair().client, framing, target, body, base } = plain
+  const { transport = 'multi-route', framing, target, body, base } = plain
   if (transport === 'multi-route' || framing !== undefined) return {}
   const envelope = enveloped({ method: plain.method ?? (body === undefined ? 'GET' : 'POST'), target, body }, base)
   return envelope === null ? {} : { method: 'POST', ...envelope }

@@ -27,6 +27,7 @@ export function rulesOf(routes: Partial<Record<RouteId, readonly Partial<Rule>[]
   const made = ROUTE_IDS.map((id) => [id, { rules: (routes[id] ?? []).map(rule), hide: false, ...more }] as const)
   return {
     operators: [{ issuer: 'corp', role: 'operator' }],
+    // Every route id is a key; `fromEntries` forgets which keys there are.
     routes: Object.fromEntries(made) as unknown as Rules['routes'],
     sharing: true,
     nameAgents: Object.values(routes).some((of) => of.some(({ agents }) => agents instanceof Set)),

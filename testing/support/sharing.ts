@@ -1,7 +1,7 @@
 /** People who share threads, over a real gateway: owners by the gateway's own route, operators by their API. */
 import type { Test } from 'tap'
 import { edited } from './policies.ts'
-import { call, runInput, type Reply } from './client.ts'
+import { runInput, type Reply } from './client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from './gated.ts'
 import { events, type Answering } from './upstream.ts'
 
@@ -40,7 +40,7 @@ export async function sharing(t: Test, answering: Answering = events(), options:
     ...options,
     config: { admin: { port: 0, credential: OPERATOR }, ...options.config },
   })
-  const { base, gateway } = gate
+  const { base, call, gateway } = gate
   const asked = (body: unknown, method: string | undefined, token: string) => ({
     body,
     token,

@@ -4,7 +4,7 @@ import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { startDeployment } from './deployment.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
-import { currentPair } from './pair.ts'
+import { MULTI_ROUTE, type Pair } from './pair.ts'
 
 /** Who is signed in. */
 export interface People {
@@ -24,11 +24,15 @@ export interface Stack {
   readonly tokens: People
   /** The public base of the gateway's routes. */
   readonly base: string
+  /** That of the gateway. */
+  readonly call: TestGateway['call']
   close(): Promise<void>
 }
 
 /** What differs from the usual. */
 export interface StackOptions {
+  /** `MULTI_ROUTE` by default. */
+  readonly pair?: Pair
   readonly config?: ConfigTree
   readonly policy?: string
   readonly runtime?: RuntimeOptions
@@ -39,9 +43,10 @@ export interface StackOptions {
 /** Starts runtime, issuer and gateway, and signs everybody in. */
 export async function startStack(options: StackOptions = {}): Promise<Stack> {
   clearThreads()
+  const { pair = MULTI_ROUTE } = options
   const issuer = await startIssuer()
   const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
-  const runtime = await startRuntime({ agentUrl: agent.url, mode: currentPair().upstream, ...options.runtime })
+  const runtime = await startRuntime({ agentUrl: agent.url, mode: pair.upstream, ...options.runtime })
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
   const { deployment } = options
   const gateway = await (deployment === undefined
@@ -51,10 +56,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
           ...config,
           upstream: { url: runtime.url, ...upstream },
         },
-        options.policy,
-        undefined,
-        undefined,
-        runtime,
+        { pair, policy: options.policy, runtime },
       )
     : startDeployment(deployment.name, { ISSUER_URL: issuer.issuer, RUNTIME_URL: runtime.url, ...deployment.environment }))
   const [alice, bob, olga] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob'), issuer.signIn('olga')])
@@ -66,6 +68,7 @@ export async function startStack(options: StackOptions = {}): Promise<Stack> {
     issuer: issuer.issuer,
     tokens: { alice, bob, olga },
     base: `${gateway.url}/api/copilotkit`,
+    call: gateway.call,
     async close() {
       await gateway.close()
       await runtime.close()

@@ -5,7 +5,7 @@ import type { Test } from 'tap'
 import type { ListSource } from '../../src/core/wire/table-lists.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import type { Store } from '../../src/store/port/store.ts'
-import { call, runInput, type Reply } from './client.ts'
+import { runInput, type Reply } from './client.ts'
 import { gateBefore, type GatedOptions, type GatedUpstream } from './gated.ts'
 import { events, INFO, json, startUpstream, type Answering } from './upstream.ts'
 
@@ -57,11 +57,11 @@ export interface UnlistedOptions extends GatedOptions {
 export async function unlisted(t: Test, lists: ListSource, options: UnlistedOptions = {}): Promise<Unlisted> {
   const { answering = withoutLists, questions, ...rest } = options
   const { ownership, ...config } = (rest.config ?? {}) as { ownership?: object }
-  const upstream = await startUpstream(answering)
+  const upstream = await startUpstream(answering, { pair: rest.pair })
   t.teardown(() => upstream.close())
   if (questions !== undefined) upstream.answerQuestions(questions)
   const gate = await gateBefore(t, upstream.url, { ...rest, config: { ...config, ownership: { lists, ...ownership } } })
-  const { base, gateway } = gate
+  const { base, call, gateway } = gate
   await gateway.ready()
   const list = async (token: string, query = ''): Promise<List> => (await call(`${base}/threads${query}`, { token })).json as List
   let used = 0

@@ -6,7 +6,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Transport } from '../../src/core/route/transport.ts'
-import { currentPair } from './pair.ts'
+import { MULTI_ROUTE, type Pair } from './pair.ts'
 import { until } from './until.ts'
 import { unwrapped, type WireRequest } from './unwrapped.ts'
 
@@ -31,7 +31,6 @@ export type Answering = (request: Recorded, response: ServerResponse) => void | 
 /** The upstream. */
 export interface Upstream {
   readonly url: string
-  /** That of the pair whose test is running. */
   readonly transport: Transport
   /** The requests of callers, oldest first. */
   readonly requests: readonly Recorded[]
@@ -75,17 +74,19 @@ export function events(...data: unknown[]): Answering {
   }
 }
 
-/**
- * Starts the upstream, on a free port unless the test names one.
- * @param basePath where a single-route upstream takes envelopes
- */
-export async function startUpstream(
-  first: Answering = json({}),
-  port = 0,
-  host = '127.0.0.1',
-  basePath?: string,
-): Promise<Upstream> {
-  const transport = currentPair().upstream
+export interface UpstreamOptions {
+  /** `MULTI_ROUTE` by default. */
+  readonly pair?: Pair | undefined
+  /** A free one by default. */
+  readonly port?: number
+  readonly host?: string
+  /** Where a single-route upstream takes envelopes. */
+  readonly basePath?: string | undefined
+}
+
+export async function startUpstream(first: Answering = json({}), options: UpstreamOptions = {}): Promise<Upstream> {
+  const { pair = MULTI_ROUTE, port = 0, host = '127.0.0.1', basePath } = options
+  const transport = pair.upstream
   const faults: string[] = []
   const requests: Recorded[] = []
   const questions: Recorded[] = []
