@@ -42,6 +42,9 @@ const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
 /** How many processes run files: one more than cores, because tests wait for answers and for other processes. */
 const AT_ONCE = availableParallelism() + 1
 
+/** Of the PostgreSQL server that all files share. Tests of durability start servers of their own, which write to the disk. */
+const WITHOUT_DISK = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+
 /** After so many files a process makes room for a new one, so that what they leave in memory does not add up. */
 const FILES_OF_A_PROCESS = 60
 
@@ -157,7 +160,7 @@ async function main(): Promise<number> {
   }
   const began = Date.now()
   const configured = process.env['THREADWARDEN_TEST_POSTGRES']
-  const server = configured === undefined ? await startServer({}) : null
+  const server = configured === undefined ? await startServer({ settings: WITHOUT_DISK }) : null
   const postgres = configured ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`
   const results: FileResult[] = []
   try {
