@@ -1,5 +1,6 @@
 /** A gateway between signed-in people and an upstream that the test plays. */
 import type { Test } from 'tap'
+import { sayOnFailure } from './decided.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
 import { MULTI_ROUTE, type Pair } from './pair.ts'
 import { makeSigner, type Signer } from './tokens.ts'
@@ -52,6 +53,7 @@ export async function gateBefore(t: Test, url: string, options: GatedOptions = {
     { authentication: signer.authentication, ...config, upstream: { url, transport: pair.upstream, ...upstream } },
     { pair, policy, shared },
   )
+  sayOnFailure(t, gateway)
   t.teardown(async () => {
     await gateway.close()
     if (options.signer === undefined) signer.remove()

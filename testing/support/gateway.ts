@@ -20,6 +20,8 @@ export interface TestGateway extends Gateway {
   readonly file: string
   /** Every log line, parsed. */
   readonly lines: Record<string, unknown>[]
+  /** Method and target of the requests that were sent with `call` and `ask`, by request id. */
+  readonly asked: ReadonlyMap<string, string>
   /** Waits until /readyz says so. */
   ready(): Promise<void>
   /** Sends a request as the client of its pair does (client.ts). */
@@ -119,14 +121,26 @@ function underTest(
   lines: TestGateway['lines'],
   { client: transport }: Pair,
 ): TestGateway {
+  const asked = new Map<string, string>()
+  const noted = <Answered extends { readonly headers: Headers }>(method: string, target: string, answer: Answered): Answered => {
+    asked.set(answer.headers.get('x-request-id') ?? '', `${method} ${target}`)
+    return answer
+  }
   return {
     ...gateway,
     folder,
     file,
     lines,
     ready: () => untilReady(gateway.healthUrl),
-    call: (url, options) => call(url, { transport, ...options }),
-    ask: (request) => ask(gateway.url, { transport, ...request }),
+    asked,
+    call: async (url, options) => {
+      const reply = await call(url, { transport, ...options })
+      return noted(options?.method ?? (options?.body === undefined ? 'GET' : 'POST'), new URL(url).pathname, reply)
+    },
+    ask: async (request) => {
+      const answer = await ask(gateway.url, { transport, ...request })
+      return noted(request.method ?? (request.body === undefined ? 'GET' : 'POST'), request.target, answer)
+    },
     bytes: (request) => requestBytes({ transport, ...request }),
     async close() {
       await gateway.stop(0)
