@@ -1,0 +1,299 @@
+/**
+ * Rules of the gateway that can be taken out one at a time, to see that the tests notice (scripts/removed-rules.ts). They are spread
+ * over all folders of src/.
+ */
+
+export interface RemovableRule {
+  readonly rule: string
+  /** Below src/. */
+  readonly file: string
+  /** Stands in the file once. */
+  readonly present: string
+  readonly removed: string
+  /** Tests that are likely to notice: a glob from the root. They run first, which saves time and decides nothing. */
+  readonly first: string
+}
+
+/** A condition that never holds, which a compiler and a linter let pass. */
+const NEVER = 'Number.isNaN(0)'
+
+function never(condition: string, end: string): { readonly present: string; readonly removed: string } {
+  return { present: `if (${condition}) ${end}`, removed: `if (${NEVER}) ${end}` }
+}
+
+export const RULES: readonly RemovableRule[] = [
+  // audit
+  {
+    rule: 'nothing is recorded where the audit is off',
+    file: 'audit/recorder.ts',
+    ...never('!audit.isOn', 'return'),
+    first: 'test/http/audit.test.ts',
+  },
+  {
+    rule: 'a line of the audit says that the owner deleted the thread',
+    file: 'audit/line.ts',
+    ...never('record.deleted', 'return `${whose}-deleted`'),
+    first: 'test/core/audit-line.test.ts',
+  },
+  // auth
+  {
+    rule: 'a token is for one of the audiences',
+    file: 'auth/claim-rules.ts',
+    ...never('!audienceFits(config, claims)', "return refuse('audience-mismatch')"),
+    first: 'test/auth/*.test.ts',
+  },
+  {
+    rule: 'a token is no older than maxTokenAge',
+    file: 'auth/claim-rules.ts',
+    ...never('now - issuedAt > maxTokenAge + tolerance', "return refuse('token-too-old')"),
+    first: 'test/auth/*.test.ts',
+  },
+  {
+    rule: 'an opaque token is active',
+    file: 'auth/introspection.ts',
+    ...never("claims['active'] !== true", "return refuse('token-inactive')"),
+    first: 'test/auth/*.test.ts',
+  },
+  // cli
+  {
+    rule: '--method is an HTTP method in capitals',
+    file: 'cli/explain.ts',
+    ...never('!/^[A-Z]{1,20}$/.test(method)', "throw new UsageError('--method is an HTTP method in capitals')"),
+    first: 'test/cli/explain*.test.ts',
+  },
+  {
+    rule: 'a file that a command reads is within a bound',
+    file: 'cli/input-files.ts',
+    present: 'if (bytes === null || bytes.length > limit) throw',
+    removed: 'if (bytes === null) throw',
+    first: 'test/cli/*.test.ts',
+  },
+  // config
+  {
+    rule: 'a store URL names one database',
+    file: 'config/store-place.ts',
+    present: "if (database === '' || url.pathname.includes('/', 1)) return",
+    removed: `if (${NEVER}) return`,
+    first: 'test/config/store.test.ts',
+  },
+  // core
+  {
+    rule: 'a target does not say one thing in two ways (percent-encoding)',
+    file: 'core/route/target.ts',
+    present: "if (encodeURIComponent(decoded).replaceAll('%3A', ':') !== raw.replaceAll('%3A', ':')) return",
+    removed: `if (${NEVER}) return`,
+    first: 'test/core/target*.test.ts',
+  },
+  {
+    rule: 'no segment of a target is . or ..',
+    file: 'core/route/target.ts',
+    ...never("decoded === '.' || decoded === '..'", "return refuse('target-dot-segment')"),
+    first: 'test/core/target*.test.ts',
+  },
+  {
+    rule: 'a thread id in a body has the form of an id',
+    file: 'core/route/bodies.ts',
+    ...never('!isThreadId(threadId)', "return refuse('thread-id-invalid')"),
+    first: 'test/core/*.test.ts',
+  },
+  {
+    rule: 'no key of a body is __proto__',
+    file: 'core/json/read.ts',
+    ...never("key === '__proto__'", "return refuse('body-key-forbidden')"),
+    first: 'test/core/json*.test.ts',
+  },
+  {
+    rule: 'a body is no deeper than its bound',
+    file: 'core/json/read.ts',
+    ...never('depth > MAX_DEPTH', "return refuse('body-too-deep')"),
+    first: 'test/core/json*.test.ts',
+  },
+  {
+    rule: 'there is one Authorization header',
+    file: 'core/wire/headers.ts',
+    present: "if (lines.get('authorization')?.join(',').includes(',')) return",
+    removed: `if (${NEVER}) return`,
+    first: 'test/core/headers*.test.ts',
+  },
+  {
+    rule: 'an envelope calls only what single-route clients may call',
+    file: 'core/route/envelope.ts',
+    ...never("envelopeOf(descriptor.route) !== 'tunnel'", "return refuse('route-unknown')"),
+    first: 'test/core/envelope*.test.ts',
+  },
+  // document
+  {
+    rule: 'an empty file is refused with what to write',
+    file: 'document/document.ts',
+    present:
+      "if (document.value === null) return { ok: false, faults: [faultAt(document, [], 'is empty', 'begin with version: 1')] }",
+    removed: '',
+    first: 'test/document/*.test.ts',
+  },
+  // gateway
+  {
+    rule: 'a stream beyond the limit is refused to a worker',
+    file: 'gateway/workers/limiter.ts',
+    ...never("typeof opened !== 'function'", 'return opened'),
+    first: 'test/workers/*.test.ts',
+  },
+  {
+    rule: 'stale keys of an issuer are reported once',
+    file: 'gateway/operator-notices.ts',
+    ...never('keys.stale() === stale.has(key)', 'continue'),
+    first: 'test/auth/*.test.ts',
+  },
+  // http
+  {
+    rule: 'a revoked token is refused',
+    file: 'http/pipeline/authentication.ts',
+    ...never('isRevoked(principal.id, credential)', "return refuse('token-revoked')"),
+    first: 'test/security/revo*.test.ts',
+  },
+  {
+    rule: 'a body within its configured bound is sent only within the bound of its rule',
+    file: 'http/pipeline/payload.ts',
+    ...never('hold.bytes > most', "return refuse('body-too-large')"),
+    first: 'test/http/*bod*.test.ts',
+  },
+  {
+    rule: 'an answer is not begun once its access ended',
+    file: 'http/upstream/forward.ts',
+    present: 'return late ?? (owner.permit === undefined ? null : exchange.snapshot.refusal(owner.permit, permittedAt))',
+    removed: 'return null',
+    first: 'test/security/answers-after-access.test.ts',
+  },
+  {
+    rule: 'rules that changed while a list was read refuse it',
+    file: 'http/lists/thread-list.ts',
+    ...never('still?.length !== page.threads.length', "return refuse('rules-changed')"),
+    first: 'test/security/list*.test.ts',
+  },
+  {
+    rule: 'no page of a browser reaches the operator API',
+    file: 'http/admin/admin.ts',
+    ...never('request.headers.origin !== undefined', "return refuse('origin-not-listed')"),
+    first: 'test/http/admin*.test.ts',
+  },
+  // jwt
+  {
+    rule: 'keys are not asked for again during the pause',
+    file: 'jwt/key-source.ts',
+    ...never('pause > 0 && pause <= COOL_DOWN_MS', 'return Promise.resolve()'),
+    first: 'test/auth/*.test.ts',
+  },
+  {
+    rule: 'the metadata of an issuer name that issuer',
+    file: 'jwt/key-source.ts',
+    present: "if (metadata['issuer'] !== issuer)\n",
+    removed: `if (${NEVER})\n`,
+    first: 'test/auth/*.test.ts',
+  },
+  // limits
+  {
+    rule: 'replicas count together where the store is PostgreSQL',
+    file: 'limits/open.ts',
+    present: "if (named.kind !== 'postgres' || pool === null) return",
+    removed: "if (named.kind !== 'none') return",
+    first: 'test/limits/*.test.ts',
+  },
+  // observe
+  {
+    rule: 'a request has a line in the log',
+    file: 'observe/log.ts',
+    present: "if (!log.isLevelEnabled('info')) return",
+    removed: "if (!log.isLevelEnabled('off')) return",
+    first: 'test/http/log.test.ts',
+  },
+  // operator
+  {
+    rule: 'a grant is for a user or for a group, and has no other key',
+    file: 'operator/grant-form.ts',
+    present: 'if (Object.keys(others).length > 0 || (user === undefined) === (group === undefined)) return { fault: FORM }',
+    removed: '',
+    first: 'test/http/grants*.test.ts',
+  },
+  // policy
+  {
+    rule: 'no warning is given of an agent id that a request can have',
+    file: 'policy/warnings.ts',
+    ...never('isAgentId(id)', 'continue'),
+    first: 'test/policy/*.test.ts',
+  },
+  {
+    rule: 'a policy with faults is not put in force',
+    file: 'policy/compile.ts',
+    ...never('faults.length > 0', 'return { ok: false, faults }'),
+    first: 'test/policy/*.test.ts',
+  },
+  // postgres
+  {
+    rule: 'tls: off asks for no TLS',
+    file: 'postgres/connecting.ts',
+    ...never("tls === 'off'", 'return false'),
+    first: 'test/postgres/*.test.ts',
+  },
+  // sdk
+  {
+    rule: 'an application that asks for a role gets an error from a user without it',
+    file: 'sdk/agent/user.ts',
+    present: "throw new PermissionDenied(user.user_id, 'role', role)",
+    removed: '',
+    first: 'test/agent/*.test.ts',
+  },
+  {
+    rule: 'a verified assertion has not expired',
+    file: 'sdk/agent/token.ts',
+    ...never('isExpired', "throw new NotAuthenticated('credential-expired', 'token-expired')"),
+    first: 'test/agent/*.test.ts',
+  },
+  // snapshot
+  {
+    rule: 'a permit ends where its upstream has another scope',
+    file: 'snapshot/snapshot.ts',
+    present: 'if (mount === undefined || mount.agentId !== before.agentId || mount.scope !== before.scope) return null',
+    removed: 'if (mount === undefined) return null',
+    first: 'test/reload/*.test.ts',
+  },
+  // store
+  {
+    rule: 'a thread belongs to one user (SQLite)',
+    file: 'store/sqlite/ownership.ts',
+    present: "if (owner !== userId || (guest && deletedAt !== null)) return { outcome: 'foreign' }",
+    removed: "if (guest && deletedAt !== null) return { outcome: 'foreign' }",
+    first: 'test/store/sqlite.test.ts',
+  },
+  {
+    rule: 'a thread belongs to one user (PostgreSQL)',
+    file: 'store/postgres/ownership.ts',
+    present: "if (row === undefined ? guest : row.owner !== userId || (guest && row.deleted)) return { outcome: 'foreign' }",
+    removed: "if (row === undefined ? guest : guest && row.deleted) return { outcome: 'foreign' }",
+    first: 'test/store/postgres.test.ts',
+  },
+  {
+    rule: 'only an owner shares a thread',
+    file: 'store/sql/grants.ts',
+    present: "if (!isOwnedBy(row, user)) return 'not-owner'\n        const values",
+    removed: 'const values',
+    first: 'test/store/sqlite.test.ts',
+  },
+  {
+    rule: 'a store of a later version is not opened',
+    file: 'store/sqlite/schema.ts',
+    ...never('latest > SCHEMA_VERSION', 'throw newer(latest)'),
+    first: 'test/store/sqlite-migration.test.ts',
+  },
+  // tools
+  {
+    rule: 'an import that would change an owner is a conflict',
+    file: 'tools/import-export/takeover.ts',
+    ...never('there === null || !isAsImported(there, row)', "return { outcome: 'conflict', with: 'alive', users: [row.owner] }"),
+    first: 'test/{import-export,store,cli}/*.test.ts',
+  },
+  {
+    rule: 'the doctor sees requests without a token that are not refused',
+    file: 'tools/doctor/gateway.ts',
+    ...never('wrong.length === 0', "return ok('requests without a token get 401')"),
+    first: 'test/doctor/*.test.ts',
+  },
+]
