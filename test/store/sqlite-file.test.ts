@@ -97,3 +97,20 @@ void test('an empty file is a store without rows', async (t) => {
   t.equal(await store.isEmpty(''), true)
   await store.close()
 })
+
+void test('a store without the version of its revocations gives none, and says once why', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const file = join(folder, 'ownership.db')
+  const store = await openSqliteStore(file)
+  t.teardown(() => store.close())
+  const database = new Database(file)
+  database.exec("DELETE FROM versions WHERE name = 'revocations'")
+  database.close()
+  const expected = {
+    name: 'StoreUnavailable',
+    message: /^the ownership store failed: the version of the revocations is missing$/,
+  }
+  await t.rejects(store.revocationsVersion(), expected)
+  await t.rejects(store.revocations(), expected)
+})

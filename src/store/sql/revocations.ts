@@ -1,7 +1,6 @@
 /** Revocations of tokens. */
 import type { Revocation } from '../../core/decide/credential.ts'
 import type { RevocationStore, Revoked } from '../port/revocations.ts'
-import { StoreUnavailable } from '../port/state.ts'
 import { all, type Engine, type Work, sql, type Dialect, type Sql } from './statement.ts'
 
 interface Row {
@@ -35,7 +34,8 @@ export function revocationsIn({ dialect, read, write, requireSame }: Engine): Re
   function* versionNow(): Work<number> {
     const [row] = yield* all(version)
     requireSame(row?.made ?? null)
-    if (row === undefined) throw new StoreUnavailable('the ownership store failed: the version of the revocations is missing')
+    // Both engines make a StoreUnavailable of it, and begin its message.
+    if (row === undefined) throw new Error('the version of the revocations is missing')
     return row.value
   }
   return {
