@@ -48,6 +48,9 @@ const WITHOUT_DISK = { fsync: 'off', synchronous_commit: 'off', full_page_writes
 /** After so many files a process makes room for a new one, so that what they leave in memory does not add up. */
 const FILES_OF_A_PROCESS = 60
 
+/** How long a process may take to end when its files are over. What takes longer was left open by one of them. */
+const END_MS = 60_000
+
 /** Every how many files there is a line of progress where the output is no terminal. */
 const SOME = 40
 
@@ -84,22 +87,31 @@ async function runProcess(
     stream?.setEncoding('utf8').on('data', (text: string) => written.push(...text.trimEnd().split('\n')))
   }
   const channel = child.stdio[3] as Socket
+  // A process that dies while a name is written: its end says what there is to say.
+  channel.on('error', () => {})
   let file = waiting.shift()
   let files = 1
+  let last: FileResult | undefined
   channel.write(`${file}\n`)
   for await (const line of createInterface({ input: channel })) {
     const result = JSON.parse(line) as FileResult
     onResult({ ...result, said: [...result.said, ...written] })
     written = []
+    last = result
     file = result.passed && files < FILES_OF_A_PROCESS ? waiting.shift() : undefined
     files += 1
     if (file === undefined) channel.end()
     else channel.write(`${file}\n`)
   }
+  const timer = setTimeout(() => child.kill('SIGKILL'), END_MS)
   const [code, signal] = await closed
-  if (file === undefined) return
+  clearTimeout(timer)
   const end = `not ok - the process ended with ${signal ?? `exit code ${code}`}`
-  onResult({ file, passed: false, seconds: 0, said: [end, ...written] })
+  if (file !== undefined) onResult({ file, passed: false, seconds: 0, said: [end, ...written] })
+  else if (last?.passed === true && signal !== null) {
+    const said = [`${end}: one of its ${files - 1} files, of which this was the last, left something open`]
+    onResult({ file: last.file, passed: false, seconds: 0, said })
+  }
 }
 
 function tell({ name, files }: Part, results: readonly FileResult[]): void {
