@@ -1,4 +1,4 @@
-/** Measures what the gateway costs, part by part. Results are kept as JSON, and docs/performance.md shows them. */
+/** Measures what the gateway costs, part by part. Results are kept as JSON, and docs/contributing/benchmarks.md shows them. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { makeProgress } from '../src/cli/with-progress.ts'
 import { readOptions, USAGE } from '../testing/bench/options.ts'

@@ -19,7 +19,7 @@ const USAGE = `Fuzzes the readers of what callers and operators write, guided by
   --at-once  targets side by side (default: 1)
   --seed     a whole number from 1 on, for the choices of the fuzzer (default: any)
   --keep     writes the corpora anew, testing/fuzz/corpora/NAME.txt, minimised
-  --page     writes the result into docs/fuzzing.md; some targets replace their rows, if minutes and seed are those of the others
+  --page     writes the result into docs/contributing/fuzzing.md; some targets replace their rows, if minutes and seed are those of the others
   --replay   puts one input to the oracle, and fuzzes nothing
 
 A process runs with the lowest priority. An input that breaks a property is kept in scripts/coverage-fuzz/fuzzer/findings/.

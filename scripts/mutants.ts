@@ -19,7 +19,7 @@ const USAGE = `Changes the code of the decision path in every small way, and loo
   --file         only this file of the part; what the last run said of the others stays
   --concurrency  tests side by side (default: 2)
   --read         reads the last runs' reports instead of running
-  --table        writes docs/rules.md from the result; wants all parts
+  --table        writes docs/contributing/rules.md from the result; wants all parts
 
 What may survive stands in scripts/mutants/tester/accepted.yaml, each with its reason.
 Exit code: 0 if nothing else survived, 1 if something did or an entry of that list is out of date, 2 for wrong usage.

@@ -1,4 +1,4 @@
-/** Runs the gateway under load and faults for an hour, and judges what came of it. The result is kept as JSON; docs/soak.md shows it. */
+/** Runs the gateway under load and faults for an hour, and judges what came of it. The result is kept as JSON; docs/contributing/soak.md shows it. */
 import { runCommand } from '../testing/command.ts'
 import { demandsOf } from '../testing/soak/demands.ts'
 import { readOptions, USAGE } from '../testing/soak/options.ts'

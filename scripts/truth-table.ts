@@ -1,4 +1,4 @@
-/** Writes docs/default-policy.md from what the default policy decides, or with --check says whether it still fits. */
+/** Writes docs/reference/default-policy.md from what the default policy decides, or with --check says whether it still fits. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { RouteDescriptor } from '../src/core/route/classify.ts'
 import { decide, type OwnerRecord } from '../src/core/decide/decide.ts'
@@ -11,7 +11,7 @@ import { loadPolicy } from '../src/policy/compile.ts'
 import { Sources } from '../src/document/sources.ts'
 import { SHIPPED_POLICY } from '../src/snapshot/load.ts'
 
-const PAGE = new URL('../docs/default-policy.md', import.meta.url)
+const PAGE = new URL('../docs/reference/default-policy.md', import.meta.url)
 
 function user(subject: string, roles: readonly string[]): User {
   const more = { name: undefined, permissions: [], groups: [], claims: {} }
@@ -40,7 +40,7 @@ const HEAD = `<!-- Written by scripts/truth-table.ts from policies/default.yaml:
 
 # The default policy
 
-What the gateway decides by [policies/default.yaml](../policies/default.yaml), for every route. [policies.md](policies.md) explains the rules.
+What the gateway decides by [policies/default.yaml](../../policies/default.yaml), for every route. [The policy reference](policy.md) explains the rules.
 
 - **Anonymous**: no \`Authorization\` header, with \`authentication.mode: optional\`. With \`required\` it is 401.
 - **Mode off**: everybody, with \`authentication.mode: off\`.
@@ -115,6 +115,6 @@ ${table(scoped)}
 
 if (!process.argv.includes('--check')) writeFileSync(PAGE, text)
 else if (readFileSync(PAGE, 'utf8') !== text) {
-  process.stderr.write('docs/default-policy.md does not fit policies/default.yaml: run npm run truth\n')
+  process.stderr.write('docs/reference/default-policy.md does not fit policies/default.yaml: run npm run truth\n')
   process.exitCode = 1
 }

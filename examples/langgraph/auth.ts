@@ -1,6 +1,6 @@
 /**
  * Who is asking: the authentication handler of a LangGraph server that verifies the users' own tokens. Gateway and runtime
- * hand them on in `Authorization` (docs/deployments.md). Nodes find what it returns at
+ * hand them on in `Authorization` (docs/how-to/connect/upstreams.md). Nodes find what it returns at
  * `config.configurable.langgraph_auth_user`.
  */
 import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth'

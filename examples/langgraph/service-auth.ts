@@ -1,7 +1,7 @@
 /**
  * Who is asking: the authentication handler of a LangGraph server that takes requests from one service alone, the gateway. It
  * has a token of its own, in `Authorization`; whoever shows that is believed what the identity headers say
- * (docs/deployments.md). Nodes find what it returns at `config.configurable.langgraph_auth_user`.
+ * (docs/how-to/connect/upstreams.md). Nodes find what it returns at `config.configurable.langgraph_auth_user`.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { Auth, HTTPException } from '@langchain/langgraph-sdk/auth'

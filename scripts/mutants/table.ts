@@ -1,4 +1,4 @@
-/** docs/rules.md: which code holds which rule, and which test notices when it is changed. Made from a run's result. */
+/** docs/contributing/rules.md: which code holds which rule, and which test notices when it is changed. Made from a run's result. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import ts from 'typescript'
@@ -74,7 +74,7 @@ export function writeTable(mutants: readonly Mutant[], accepted: readonly Accept
       `| [${basename(file)}](../${file}) | \`${cell(code)}\` | \`${cell(replacement)}\` | ${cell(reason)} |`,
   )
   writeFileSync(
-    join(ROOT, 'docs/rules.md'),
+    join(ROOT, 'docs/contributing/rules.md'),
     `# Rules, code and tests
 
 Made by \`npm run mutants -- --table\`: not to be edited. The command changes the code of the decision path in every small way it knows (a condition turned round, a word taken out, a bound moved by one) and runs the tests after each change. This page says how many of the changes to each piece of code were noticed, and by which tests first. ${mutants.length} changes were made, ${mutants.length - survivors} were noticed, and the other ${survivors} are listed [below](#changes-that-were-not-noticed); where no test could notice them, with the reason.

@@ -1,4 +1,4 @@
-/** Turns the Authorization header into a principal, before any other check (docs/specification.md, "Authentication" 1-5). */
+/** Turns the Authorization header into a principal, before any other check (docs/contributing/specification-map.md, "Authentication" 1-5). */
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'

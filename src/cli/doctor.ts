@@ -49,7 +49,7 @@ async function diagnose(terminal: Terminal, file: string, wishes: Wishes, machin
     return [...faults.map(ofConfiguration), { check: 'everything else', ...notChecked('the configuration is invalid') }]
   }
   const { warnings } = prepared.value
-  const found = warnings.map(({ hint, ...one }) => warning(faultLine(one), hint ?? 'docs/configuration.md'))
+  const found = warnings.map(({ hint, ...one }) => warning(faultLine(one), hint ?? 'docs/reference/configuration.md'))
   const first = (found.length === 0 ? [ok(`${file} is valid`)] : found).map(ofConfiguration)
   const progress = makeProgress(terminal)
   try {

@@ -10,7 +10,7 @@ import { complain, harmless, paintFor, printData, printLines, type Paint, type T
 import { loadConfig } from './input-files.ts'
 
 export const command = defineCommand({
-  about: `Runs test files: YAML with principals, threads and the expected answers to their requests (docs/trying.md). A failure names the
+  about: `Runs test files: YAML with principals, threads and the expected answers to their requests (docs/how-to/authorize/try-a-policy.md). A failure names the
 expected answer, the actual one, and the rule that decided. Nothing is started and nothing is fetched.`,
   positionals: { 'TEST…': 'test files' },
   options: {

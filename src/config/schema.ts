@@ -1,4 +1,4 @@
-/** The configuration schema: source of the types, the checks and the editor schema. Names are stable (docs/configuration.md). */
+/** The configuration schema: source of the types, the checks and the editor schema. Names are stable (docs/reference/configuration.md). */
 import { z } from 'zod'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
@@ -13,7 +13,7 @@ const port = z
 
 /** A removed rotation setting: without an error, a file that was bounded would grow without limit. */
 function rotatedByLogrotate(line: string) {
-  const hint = `take it out, and write to /etc/logrotate.d/threadwarden: PATH { ${line} … postrotate kill -HUP PID endscript } (docs/operations.md#rotating-the-audit-file)`
+  const hint = `take it out, and write to /etc/logrotate.d/threadwarden: PATH { ${line} … postrotate kill -HUP PID endscript } (docs/how-to/operate/operations.md#rotating-the-audit-file)`
   return z
     .never(`was removed: the gateway does not rotate the audit file | ${hint}`)
     .optional()
@@ -115,7 +115,7 @@ export const configSchema = z
         ...storeKeys,
         unknownThread: z
           .enum(['claim', 'verify', 'deny'])
-          .describe('What a run on a thread without an owner does. No default: see docs/configuration.md.'),
+          .describe('What a run on a thread without an owner does. No default: see docs/reference/configuration.md.'),
         lists: z
           .enum(['upstream', 'table', 'auto'])
           .default('upstream')

@@ -104,7 +104,7 @@ const agentPath = z
     'is not a path | write /, or /agents/research: letters, digits, . _ ~ -',
   )
 
-/** Self-hosted agents (docs/specification.md). */
+/** Self-hosted agents (docs/contributing/specification-map.md). */
 export const agentsSchema = z
   .record(
     key,

@@ -32,7 +32,7 @@ export const CODES = {
 
 export type Code = keyof typeof CODES
 
-/** Many reasons share one code, so that an answer tells a caller no more than docs/errors.md allows. */
+/** Many reasons share one code, so that an answer tells a caller no more than docs/reference/errors.md allows. */
 export const REASONS = {
   'http-unreadable': 'header-malformed',
   'http-headers-too-large': 'headers-too-large',

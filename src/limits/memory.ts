@@ -4,7 +4,7 @@ import type { LimitState } from '../core/reasons.ts'
 import type { Rate } from '../core/decide/rules.ts'
 import type { Limiter, RateName } from './port.ts'
 
-/** Twice the time and amount: a caller may be quick for a while, but never exceeds the rate over time (docs/limits.md). */
+/** Twice the time and amount: a caller may be quick for a while, but never exceeds the rate over time (docs/how-to/authorize/limits.md). */
 export const WINDOW = 2
 /** A stream may end at any moment. */
 export const STREAM_RETRY_MS = 1000

@@ -1,5 +1,5 @@
 /**
- * The example's agent: a tool is authorised, then confirmed, then executed (docs/specification.md, "Authentication" 9), and nobody who shows no
+ * The example's agent: a tool is authorised, then confirmed, then executed (docs/contributing/specification-map.md, "Authentication" 9), and nobody who shows no
  * good credential gets as far as the agent's code.
  */
 import { request as send, type OutgoingHttpHeaders } from 'node:http'

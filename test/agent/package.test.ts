@@ -93,7 +93,7 @@ done.push(await deleteReports({ user_id: 'olga', roles: [], permissions: ['repor
 console.log(done.join(', '))
 `
 
-void test('it can be used from plain JavaScript and from TypeScript, and as docs/agents.md says', (t) => {
+void test('it can be used from plain JavaScript and from TypeScript, and as docs/how-to/connect/agents.md says', (t) => {
   const folder = makeProject(t)
   const write = (name: string, text: string): void => writeFileSync(join(folder, name), text)
   write('plain.js', PLAIN)
@@ -103,7 +103,7 @@ void test('it can be used from plain JavaScript and from TypeScript, and as docs
     'ERR_PACKAGE_PATH_NOT_EXPORTED',
   ])
   write('typed.ts', TYPED)
-  const examples = blocks(page('docs/agents.md'), 'ts').map((text, at) => ({ name: `example-${at + 1}.ts`, text }))
+  const examples = blocks(page('docs/how-to/connect/agents.md'), 'ts').map((text, at) => ({ name: `example-${at + 1}.ts`, text }))
   t.equal(examples.length, 3)
   for (const { name, text } of examples) write(name, text)
   // As its reader would copy it.

@@ -1,4 +1,4 @@
-/** Refusals: what one is made of, and that nothing else is taken for one. The lists themselves are held to docs/errors.md. */
+/** Refusals: what one is made of, and that nothing else is taken for one. The lists themselves are held to docs/reference/errors.md. */
 import { test } from 'tap'
 import { isRefusal, REASONS, refuse, type Reason } from '../../src/core/reasons.ts'
 

@@ -1,7 +1,7 @@
 /**
  * Targets that were sent to the real runtime's router, with what it resolved (runtime 1.75.0, four adapters). Whatever
  * the gateway lets through must be what the runtime would have read in the same target; what has another reading is
- * refused (docs/contributing/invariants.md, 2; docs/threat-model.md).
+ * refused (docs/contributing/invariants.md, 2; docs/contributing/threat-model.md).
  */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'

@@ -1,10 +1,10 @@
-/** docs/deployments.md: each row has a ready configuration, and a test that starts a gateway from it. */
+/** docs/how-to/connect/upstreams.md: each row has a ready configuration, and a test that starts a gateway from it. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { links, page, ROOT, rows } from './markdown.ts'
 
-const PAGE = 'docs/deployments.md'
+const PAGE = 'docs/how-to/connect/upstreams.md'
 
 /** The rows of the table: what each links to, in order. Rows of other tables lead to no test. */
 const ROWS = rows(page(PAGE).text)

@@ -1,10 +1,10 @@
-/** docs/editors.md names the schemas where they are: in a checkout, in the package, and in the settings of every editor. */
+/** docs/how-to/authorize/editors.md names the schemas where they are: in a checkout, in the package, and in the settings of every editor. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { blocks, page, ROOT } from './markdown.ts'
 
-const PAGE = page('docs/editors.md')
+const PAGE = page('docs/how-to/authorize/editors.md')
 const SCHEMAS = ['config/threadwarden.schema.json', 'policies/policy.schema.json', 'policies/test.schema.json']
 
 /** The schemas that a text names, in the package or in a checkout. */

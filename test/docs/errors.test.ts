@@ -1,9 +1,9 @@
-/** docs/errors.md is complete: every code and every reason, and nothing else. */
+/** docs/reference/errors.md is complete: every code and every reason, and nothing else. */
 import { test } from 'tap'
 import { CODES, REASONS } from '../../src/core/reasons.ts'
 import { code, page, rows, section } from './markdown.ts'
 
-const errors = page('docs/errors.md')
+const errors = page('docs/reference/errors.md')
 
 const named = (heading: string) => rows(section(errors, heading))
 

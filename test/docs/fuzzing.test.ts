@@ -1,11 +1,11 @@
-/** docs/fuzzing.md shows the result that is kept beside it, and names every target. */
+/** docs/contributing/fuzzing.md shows the result that is kept beside it, and names every target. */
 import { test } from 'tap'
 import { findingIn, NO_PROGRESS, progressOf } from '../../testing/coverage-fuzz/figures.ts'
 import { readResult, withResult } from '../../testing/coverage-fuzz/page.ts'
 import { TARGET_NAMES } from '../../testing/fuzz/targets.ts'
 import { page } from './markdown.ts'
 
-const PAGE = page('docs/fuzzing.md').text
+const PAGE = page('docs/contributing/fuzzing.md').text
 const KEPT = readResult()
 
 void test('the table is that of the kept result, with every target', (t) => {
@@ -14,7 +14,7 @@ void test('the table is that of the kept result, with every target', (t) => {
     KEPT.targets.map(({ target }) => target),
     TARGET_NAMES,
   )
-  for (const name of TARGET_NAMES) t.match(PAGE, `| [\`${name}\`](../testing/fuzz/targets/`, name)
+  for (const name of TARGET_NAMES) t.match(PAGE, `| [\`${name}\`](../../testing/fuzz/targets/`, name)
   t.throws(() => withResult('# A page without a place', KEPT), /no place for the result/)
   t.end()
 })

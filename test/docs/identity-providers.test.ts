@@ -1,5 +1,5 @@
 /**
- * docs/identity-providers.md: every example, put into a whole configuration, is taken as `validate` takes it, with the
+ * docs/how-to/connect/identity-providers.md: every example, put into a whole configuration, is taken as `validate` takes it, with the
  * warnings that its comments announce and no other. Those of oidc-provider are held to a real one.
  */
 import { generateKeyPairSync } from 'node:crypto'
@@ -23,7 +23,7 @@ import { makeFolder } from '../../testing/support/gateway.ts'
 import { heard } from '../../testing/support/gates.ts'
 import { blocks, page, prose, section } from './markdown.ts'
 
-const PAGE = page('docs/identity-providers.md')
+const PAGE = page('docs/how-to/connect/identity-providers.md')
 
 /** The providers of the page, with how many examples each has. */
 const PROVIDERS: Readonly<Record<string, number>> = {

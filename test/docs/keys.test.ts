@@ -1,4 +1,4 @@
-/** docs/configuration.md and docs/policies.md name every key, with its default. */
+/** docs/reference/configuration.md and docs/reference/policy.md name every key, with its default. */
 import { test } from 'tap'
 import { z } from 'zod'
 import { configSchema } from '../../src/config/schema.ts'
@@ -35,8 +35,11 @@ function documented(name: string): ReadonlyMap<string | null, string | undefined
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Node
 
 for (const [name, keys] of [
-  ['docs/configuration.md', keysOf(schemaOf(configSchema))],
-  ['docs/policies.md', [...keysOf(schemaOf(policySchema)), ...keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {})]],
+  ['docs/reference/configuration.md', keysOf(schemaOf(configSchema))],
+  [
+    'docs/reference/policy.md',
+    [...keysOf(schemaOf(policySchema)), ...keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {})],
+  ],
 ] as const) {
   void test(`${name} has every key and its default`, (t) => {
     const written = documented(name)

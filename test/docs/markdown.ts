@@ -1,5 +1,5 @@
 /** The documentation as the tests read it: pages, links, tables and code blocks. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -18,13 +18,9 @@ export function page(name: string): Page {
   return { name, text: readFileSync(join(ROOT, name), 'utf8') }
 }
 
-/** Every page: those at the top of the repository and those in docs/. */
+/** Every page: those at the top of the repository and those below docs/. */
 export function pages(): readonly Page[] {
-  return ['.', 'docs'].flatMap((folder) =>
-    readdirSync(join(ROOT, folder))
-      .filter((name) => name.endsWith('.md'))
-      .map((name) => page(join(folder, name))),
-  )
+  return globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).toSorted().map(page)
 }
 
 /** What stands in fences of one language: only the bare word counts, so ```yaml kubernetes is another. */

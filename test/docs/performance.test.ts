@@ -1,11 +1,11 @@
-/** docs/performance.md shows the results that are kept beside it. */
+/** docs/contributing/benchmarks.md shows the results that are kept beside it. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'tap'
 import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withTables } from '../../testing/bench/page.ts'
 import { page } from './markdown.ts'
 
-const PAGE = page('docs/performance.md').text
+const PAGE = page('docs/contributing/benchmarks.md').text
 
 void test('the tables are those of the kept results', (t) => {
   const tables = new Map(PART_NAMES.map((name) => [name, readTable(RESULTS, name)]))
@@ -18,7 +18,7 @@ void test('the pictures are those of the kept results', (t) => {
     const plot = readPlot(RESULTS, name)
     if (plot === null) continue
     t.equal(readFileSync(plotFile(name), 'utf8'), plot, 'npm run bench -- --read --page')
-    t.match(PAGE, `](images/${basename(plotFile(name))})`)
+    t.match(PAGE, `](../images/${basename(plotFile(name))})`)
   }
   t.end()
 })

@@ -1,5 +1,5 @@
 /**
- * The walk-through of docs/policies.md, followed to the letter in a folder of its own, while a gateway runs there: every
+ * The walk-through of docs/reference/policy.md, followed to the letter in a folder of its own, while a gateway runs there: every
  * command as it is written, every edit as it is told, and the output that the page shows.
  */
 import { spawn } from 'node:child_process'
@@ -19,7 +19,7 @@ import { events, INFO, json, startUpstream, type Upstream } from '../../testing/
 import { page, ROOT, section } from './markdown.ts'
 
 const HEADING = 'Walk-through: open one agent to one role'
-const WALK = section(page('docs/policies.md'), HEADING)
+const WALK = section(page('docs/reference/policy.md'), HEADING)
 
 /** What a reader does at each fence of the page, in its order. */
 const STEPS = Array.from(WALK.matchAll(/^```([\w ]+)\n([^]*?)^```$/gm), ([, kind = '', code = '']) => ({ kind, code }))

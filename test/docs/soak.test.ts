@@ -1,4 +1,4 @@
-/** docs/soak.md shows the result that is kept beside it. */
+/** docs/contributing/soak.md shows the result that is kept beside it. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'tap'
@@ -6,13 +6,13 @@ import { PICTURE, readResult, RESULT, withReport } from '../../testing/soak/page
 import { memoryPlot } from '../../testing/soak/plot.ts'
 import { page } from './markdown.ts'
 
-const PAGE = page('docs/soak.md').text
+const PAGE = page('docs/contributing/soak.md').text
 const KEPT = readResult(RESULT)
 
 void test('the page and its picture are those of the kept result', (t) => {
   t.equal(withReport(PAGE, KEPT), PAGE, 'npm run soak -- --read --page')
   t.equal(readFileSync(PICTURE, 'utf8'), memoryPlot(KEPT), 'npm run soak -- --read --page')
-  t.match(PAGE, `](images/${basename(PICTURE)})`)
+  t.match(PAGE, `](../images/${basename(PICTURE)})`)
   t.end()
 })
 

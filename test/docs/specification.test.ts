@@ -7,7 +7,7 @@ import { links, page, ROOT, rows } from './markdown.ts'
 /** A link with what is said of it up to the next one. */
 const parts = (cell: string) => cell.split(/(?=\[)/).filter((part) => part.startsWith('['))
 
-for (const { name, text } of [page('docs/specification.md'), page('docs/threat-model.md')]) {
+for (const { name, text } of [page('docs/contributing/specification-map.md'), page('docs/contributing/threat-model.md')]) {
   for (const cells of rows(text).filter((row) => row.length > 2)) {
     void test(`${name}: ${cells.slice(0, -2).join(': ')}`, (t) => {
       for (const part of cells.slice(-2).flatMap(parts)) {

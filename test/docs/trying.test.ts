@@ -1,4 +1,4 @@
-/** docs/trying.md: its files are valid, its commands say what stands below them, and its tables have every key of a test file. */
+/** docs/how-to/authorize/try-a-policy.md: its files are valid, its commands say what stands below them, and its tables have every key of a test file. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
@@ -8,7 +8,7 @@ import { run } from '../../testing/support/program.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { blocks, code, page, rows } from './markdown.ts'
 
-const PAGE = page('docs/trying.md')
+const PAGE = page('docs/how-to/authorize/try-a-policy.md')
 
 /** The files of the page, by the names that its commands have for them. */
 function files(): Readonly<Record<string, string | undefined>> {

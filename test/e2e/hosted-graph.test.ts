@@ -1,6 +1,6 @@
 /**
  * The hosted graph platform: a LangGraph server with an authentication handler, behind the real runtime, behind a gateway that
- * is started from a ready configuration (docs/specification.md, "Authentication" 6 and 8;
+ * is started from a ready configuration (docs/contributing/specification-map.md, "Authentication" 6 and 8;
  * runtime-behaviour.md, "What the runtime does not check"). Between runtime and server stands a relay that tells what arrives at the server.
  */
 import { readFileSync } from 'node:fs'

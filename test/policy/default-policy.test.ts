@@ -1,5 +1,5 @@
 /**
- * The truth table of policies/default.yaml, written out by hand from the design (docs/default-policy.md) and held against what
+ * The truth table of policies/default.yaml, written out by hand from the design (docs/reference/default-policy.md) and held against what
  * the compiled file decides: routes × anonymous callers of mode `optional`, signed-in users, operators, and everybody in
  * mode `off`, by what the thread is to them.
  */

@@ -1,5 +1,5 @@
 /**
- * docs/default-policy.md, which is written from what the default policy decides, says what the design says in "Who may do
+ * docs/reference/default-policy.md, which is written from what the default policy decides, says what the design says in "Who may do
  * what". The table of the design is written out here by hand, row by row.
  */
 import { spawnSync } from 'node:child_process'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { page, ROOT, rows } from '../docs/markdown.ts'
 
-const PAGE = page('docs/default-policy.md')
+const PAGE = page('docs/reference/default-policy.md')
 const NO = '403 `not-allowed`'
 const FOREIGN = '403 `not-owner`'
 const HIDDEN = '404 `not-found`'

@@ -1,6 +1,6 @@
 /**
  * A header of the operator's that a caller overrides, doubles or joins: proxies that set theirs by exact spelling leave the caller's
- * other spelling beside it, and a server that joins both with a comma reads a third value (RFC 9110 §5.2; docs/specification.md, "Authentication" 8).
+ * other spelling beside it, and a server that joins both with a comma reads a third value (RFC 9110 §5.2; docs/contributing/specification-map.md, "Authentication" 8).
  * What the operator configured wins here whatever the case, arrives once, and goes with the gateway's own questions too.
  */
 import { runInput } from '../../testing/support/client.ts'

@@ -19,7 +19,7 @@ Without a part it measures all but ownership, which takes an hour.
   --out      where results are kept (default: testing/bench/results)
   --keep     leaves what was built, and says where
   --read     shows the kept results instead of measuring: of the parts named, or of all
-  --page     writes the results into docs/performance.md, with its pictures
+  --page     writes the results into docs/contributing/benchmarks.md, with its pictures
   --seconds  what is measured for: a round (default: 2; of streams 10), a number of ownership (3)
 
 Of requests, lists and streams:

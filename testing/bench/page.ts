@@ -1,4 +1,4 @@
-/** docs/performance.md: the prose is written by hand, and what stands between markers is made of results. */
+/** docs/contributing/benchmarks.md: the prose is written by hand, and what stands between markers is made of results. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Part } from './part.ts'
@@ -10,7 +10,7 @@ const ROOT = join(import.meta.dirname, '../..')
 export const RESULTS = join(ROOT, 'testing/bench/results')
 
 /** The page. */
-export const PAGE = join(ROOT, 'docs/performance.md')
+export const PAGE = join(ROOT, 'docs/contributing/benchmarks.md')
 
 /** All of them. */
 export const PART_NAMES = Object.keys(PARTS) as readonly PartName[]
@@ -61,7 +61,7 @@ export function withTables(page: string, tables: ReadonlyMap<PartName, string>):
   for (const [name, table] of tables) {
     const [begin, end] = [`<!-- bench ${name}: written by npm run bench -- --page -->`, `<!-- end of bench ${name} -->`]
     const [from, to] = [text.indexOf(begin), text.indexOf(end)]
-    if (from < 0 || to < from) throw new Error(`docs/performance.md has no place for ${name}: ${begin} … ${end}`)
+    if (from < 0 || to < from) throw new Error(`docs/contributing/benchmarks.md has no place for ${name}: ${begin} … ${end}`)
     text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
   }
   return text

@@ -28,7 +28,7 @@ export interface Part<Result> {
   /** What it measures, for the help. */
   readonly about: string
   run(options: BenchOptions): Promise<Result>
-  /** The result as Markdown, for the terminal and for docs/performance.md: the same for the same result. */
+  /** The result as Markdown, for the terminal and for docs/contributing/benchmarks.md: the same for the same result. */
   table(result: Result): string
   /** It as a picture, an SVG; likewise the same for the same result. */
   plot?(result: Result): string

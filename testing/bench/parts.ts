@@ -4,7 +4,7 @@ import { ownership } from './ownership.ts'
 import { requests } from './requests.ts'
 import { streams } from './streams.ts'
 
-/** All of them. Each has testing/bench/results/NAME.json, and its place in docs/performance.md. */
+/** All of them. Each has testing/bench/results/NAME.json, and its place in docs/contributing/benchmarks.md. */
 export const PARTS = { requests, lists, streams, ownership } as const
 
 export type PartName = keyof typeof PARTS

@@ -1,4 +1,4 @@
-/** docs/fuzzing.md: the prose is written by hand, and the table between markers is made of the kept result. */
+/** docs/contributing/fuzzing.md: the prose is written by hand, and the table between markers is made of the kept result. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readCorpus } from '../fuzz/corpora.ts'
@@ -18,7 +18,7 @@ export interface FuzzResult {
 
 const ROOT = join(import.meta.dirname, '../..')
 const RESULT = join(ROOT, 'testing/bench/results/fuzzing.json')
-const PAGE = join(ROOT, 'docs/fuzzing.md')
+const PAGE = join(ROOT, 'docs/contributing/fuzzing.md')
 const BEGIN = '<!-- fuzzing: written by npm run fuzz:coverage -- --page -->'
 const END = '<!-- end of fuzzing -->'
 
@@ -44,7 +44,7 @@ export function withCorpus(figures: TargetFigures): FuzzResult['targets'][number
 /** A page with a result in its place. @throws an Error if it has no place for it */
 export function withResult(page: string, result: FuzzResult): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (from < 0 || to < from) throw new Error(`docs/fuzzing.md has no place for the result: ${BEGIN} … ${END}`)
+  if (from < 0 || to < from) throw new Error(`docs/contributing/fuzzing.md has no place for the result: ${BEGIN} … ${END}`)
   return `${page.slice(0, from + BEGIN.length)}\n\n${report(result)}\n\n${page.slice(to)}`
 }
 

@@ -1,6 +1,6 @@
 /**
  * Bodies: what a route takes, and then edits that two JSON readers, or a reader and a checker, would read differently
- * (runtime-behaviour.md, "Run input", docs/threat-model.md). Members are text, so that keys can be doubled and escaped.
+ * (runtime-behaviour.md, "Run input", docs/contributing/threat-model.md). Members are text, so that keys can be doubled and escaped.
  */
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** Header lines: those that fit the body, and then edits that smuggle, override or mislead (docs/threat-model.md). */
+/** Header lines: those that fit the body, and then edits that smuggle, override or mislead (docs/contributing/threat-model.md). */
 import fc from 'fast-check'
 import { LISTED_ORIGIN } from './gate-under-test.ts'
 

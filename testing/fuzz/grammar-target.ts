@@ -1,6 +1,6 @@
 /**
  * Request targets: a route of the table, and then up to three edits of the kind that made somebody's router read
- * another one (runtime-behaviour.md, "Targets and ids", docs/threat-model.md). Some are put together from loose pieces alone.
+ * another one (runtime-behaviour.md, "Targets and ids", docs/contributing/threat-model.md). Some are put together from loose pieces alone.
  */
 import fc from 'fast-check'
 import { ROUTE_WORDS } from '../../src/core/route/ids.ts'

@@ -28,7 +28,7 @@ export type Verdict =
 /** By how much a stream may outlive its token, in milliseconds: the clock tolerance, and timers of a busy machine. */
 export const LATE = 10_000
 
-/** What the gateway says while its upstream is away (docs/errors.md). */
+/** What the gateway says while its upstream is away (docs/reference/errors.md). */
 const AWAY: ReadonlySet<string> = new Set(['upstream-unreachable', 'upstream-unusable', 'not-ready', 'upstream-timeout'])
 
 /** Judges. @param windows of all faults so far */

@@ -11,7 +11,7 @@ export const USAGE = `Runs the gateway under mixed load for an hour, and looks w
   npm run soak -- [OPTION…]
 
 The upstream is killed and started again, tokens end, keys are rotated, the configuration is changed, and broken.
-Every answer is held against what it has to be. docs/soak.md says more.
+Every answer is held against what it has to be. docs/contributing/soak.md says more.
 
   --minutes  how long it takes (default: 60); parts of a minute may be said. Memory is judged from ${LEAST_MINUTES} on
   --warm-up  minutes at the beginning that don't count for the memory (default: a sixth)
@@ -19,7 +19,7 @@ Every answer is held against what it has to be. docs/soak.md says more.
   --rate     questions a second, besides the streams (default: 200)
   --streams  that are open all the time (default: 200)
   --out      the file that the result is kept in (default: testing/bench/results/soak.json)
-  --page     writes the result into docs/soak.md, with its picture
+  --page     writes the result into docs/contributing/soak.md, with its picture
   --read     shows the kept result instead of making one
   --keep     leaves the files of the gateway, its log among them, and says where
 

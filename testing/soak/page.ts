@@ -1,4 +1,4 @@
-/** docs/soak.md: the prose is written by hand, and what stands between markers is made of the kept result. */
+/** docs/contributing/soak.md: the prose is written by hand, and what stands between markers is made of the kept result. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { memoryPlot } from './plot.ts'
@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dirname, '../..')
 export const RESULT = join(ROOT, 'testing/bench/results/soak.json')
 
 /** The page, and its picture. */
-export const PAGE = join(ROOT, 'docs/soak.md')
+export const PAGE = join(ROOT, 'docs/contributing/soak.md')
 export const PICTURE = join(ROOT, 'docs/images/soak-memory.svg')
 
 const BEGIN = '<!-- soak: written by npm run soak -- --page -->'
@@ -49,7 +49,7 @@ export function thinned(samples: readonly Sample[]): readonly Sample[] {
 /** A page with the report of a result in its place. @throws an Error if it has no place for it */
 export function withReport(page: string, result: SoakResult): string {
   const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (from < 0 || to < from) throw new Error(`docs/soak.md has no place for the result: ${BEGIN} … ${END}`)
+  if (from < 0 || to < from) throw new Error(`docs/contributing/soak.md has no place for the result: ${BEGIN} … ${END}`)
   return `${page.slice(0, from + BEGIN.length)}\n\n${soakReport(result)}\n\n${page.slice(to)}`
 }
 

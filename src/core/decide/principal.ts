@@ -43,7 +43,7 @@ export const ANONYMOUS: Anonymous = { kind: 'anonymous', id: 'anonymous', stands
 
 export const EVERYBODY: Anonymous = { kind: 'anonymous', id: 'anonymous', standsForAll: true }
 
-/** Claims of a wrong shape grant nothing; a malformed id is an error (docs/specification.md, "Errors", 400). */
+/** Claims of a wrong shape grant nothing; a malformed id is an error (docs/contributing/specification-map.md, "Errors", 400). */
 export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimPointers): User | Refusal {
   const subject = valueAt(claims, pointers.id)
   if (!isUserId(subject)) return refuse('user-id-invalid')

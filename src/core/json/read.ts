@@ -1,4 +1,4 @@
-/** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/threat-model.md). */
+/** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/contributing/threat-model.md). */
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
 import { isNumberStart, isObject, isPlainNumber, isSpace, numberEnd, stringsOf, type Json, type JsonObject } from './syntax.ts'
 import { refuse, type Refusal } from '../reasons.ts'

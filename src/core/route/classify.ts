@@ -67,7 +67,7 @@ export function classifyAt(
   return agentId === null ? classify(method, segments, query) : classifyEndpoint(method, segments, agentId)
 }
 
-/** A run is POSTed to the agent's root path (docs/specification.md), which does not contain `agentId`. */
+/** A run is POSTed to the agent's root path (docs/contributing/specification-map.md), which does not contain `agentId`. */
 function classifyEndpoint(method: string, segments: readonly string[], agentId: string): RouteDescriptor | Refusal {
   if (segments.length > 0) return classify(method, segments, new Map(), OWN_ROUTES)
   if (method !== RUN.method) return refuse('method-not-allowed', { allow: [RUN.method] })

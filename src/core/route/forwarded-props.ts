@@ -1,4 +1,4 @@
-/** The allow-list of `forwardedProps` (runtime-behaviour.md, "What the runtime does not check"; docs/policies.md). */
+/** The allow-list of `forwardedProps` (runtime-behaviour.md, "What the runtime does not check"; docs/reference/policy.md). */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 
 export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume']

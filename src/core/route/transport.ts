@@ -44,7 +44,7 @@ export interface RuntimeInfo {
   readonly lists: boolean | null
 }
 
-/** @returns null unless the answer has a `version` and `agents` (docs/transports.md) */
+/** @returns null unless the answer has a `version` and `agents` (docs/reference/supported-versions.md) */
 export function readRuntimeInfo(info: Json | undefined): RuntimeInfo | null {
   if (!isObject(info) || !isObject(info['agents'])) return null
   const { version } = info

@@ -1,4 +1,4 @@
-/** Makes the gateway's own answers: JSON, never a redirect, never HTML (docs/errors.md). */
+/** Makes the gateway's own answers: JSON, never a redirect, never HTML (docs/reference/errors.md). */
 import { CODES, type Code, type LimitState, type Refusal } from '../../core/reasons.ts'
 
 export interface Answer {

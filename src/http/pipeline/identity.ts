@@ -1,4 +1,4 @@
-/** Tells the upstream who the caller is, by headers that no caller can send and a signed assertion (docs/agents.md). */
+/** Tells the upstream who the caller is, by headers that no caller can send and a signed assertion (docs/how-to/connect/agents.md). */
 import { createHash, createPrivateKey, createPublicKey, randomUUID, type KeyObject } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
 import type { RouteDescriptor } from '../../core/route/classify.ts'

@@ -1,6 +1,6 @@
 /** Errors that an agent may get instead of a user. No message contains any part of a credential, so all may be logged. */
 
-/** The codes of the gateway's own 401 (docs/errors.md), and one of `expectThread`. A caller may see them. */
+/** The codes of the gateway's own 401 (docs/reference/errors.md), and one of `expectThread`. A caller may see them. */
 export type NotAuthenticatedCode = 'credential-missing' | 'credential-invalid' | 'credential-expired' | 'other-thread'
 
 /** The credential is missing or not valid: answer 401. */

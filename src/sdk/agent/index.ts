@@ -1,4 +1,4 @@
-/** `threadwarden/agent` (docs/agents.md): identifies the user inside an agent. Its only package is fast-jwt. */
+/** `threadwarden/agent` (docs/how-to/connect/agents.md): identifies the user inside an agent. Its only package is fast-jwt. */
 export { KeysUnavailable, NotAuthenticated, PermissionDenied, type NotAuthenticatedCode } from './errors.ts'
 export type { HeadersLike } from './token.ts'
 export type { PublicKeyAlgorithm as Algorithm } from '../../jwt/algorithms.ts'

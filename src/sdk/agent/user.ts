@@ -1,9 +1,9 @@
-/** The user that an agent sees, made from verified claims only, and tool gating (docs/specification.md, "Authentication" 9). */
+/** The user that an agent sees, made from verified claims only, and tool gating (docs/contributing/specification-map.md, "Authentication" 9). */
 import { isPointer, valueAt } from '../../core/json/pointer.ts'
 import type { Claims } from '../../jwt/claims.ts'
 import { NotAuthenticated, PermissionDenied } from './errors.ts'
 
-/** The resolved user (docs/specification.md). It is frozen, so that later code cannot add rights. */
+/** The resolved user (docs/contributing/specification-map.md). It is frozen, so that later code cannot add rights. */
 export interface AgentUser {
   /** `alice` for a token, or `corp:alice` with `issuerKey`; always the latter for an assertion. */
   readonly user_id: string

@@ -1,4 +1,4 @@
-/** `threadwarden/hooks` (docs/hooks.md): a request passes a whole gateway in this process first; these hooks decide nothing. */
+/** `threadwarden/hooks` (docs/how-to/connect/in-process.md): a request passes a whole gateway in this process first; these hooks decide nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { classify } from '../../core/route/classify.ts'
 import { refuse } from '../../core/reasons.ts'
@@ -143,7 +143,7 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
   }
 }
 
-/** Answers instead of the runtime: a hook does that by throwing a `Response` (docs/specification.md). */
+/** Answers instead of the runtime: a hook does that by throwing a `Response` (docs/contributing/specification-map.md). */
 function answerWith(response: Response): never {
   throw response as unknown as Error
 }

@@ -53,7 +53,7 @@ async function ready({ config }: Subject, signal: AbortSignal): Promise<Result> 
   )
   return problem(
     `the gateway is not ready: ${why.join('; ')}`,
-    'docs/operations.md, "Health listener", tells what each name waits for',
+    'docs/how-to/operate/operations.md, "Health listener", tells what each name waits for',
   )
 }
 
@@ -133,7 +133,7 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
     if (wrong.length === 0) return ok('a caller gets the answer of the runtime, by path and by envelope')
     return problem(
       `with the token ${wrong.join('; ')}`,
-      'the log line of the request has the reason: docs/errors.md tells what each means',
+      'the log line of the request has the reason: docs/reference/errors.md tells what each means',
     )
   })
 }

@@ -47,7 +47,7 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
     )
     return warning(
       differences.join('; '),
-      'requests that only one of the two knows are refused: read docs/transports.md on what differs between versions',
+      'requests that only one of the two knows are refused: read docs/reference/supported-versions.md on what differs between versions',
     )
   }
   // The runtime hides its memory routes unless its configuration exposes them.

@@ -91,7 +91,7 @@ function judgeVersion(version: string | null): Result {
   }
   return unknown(
     `runtime ${version}: this gateway is tested with ${TESTED.map((tested) => `${tested}.x`).join(' and ')}`,
-    'read docs/transports.md on what differs between versions, and try it before you rely on it',
+    'read docs/reference/supported-versions.md on what differs between versions, and try it before you rely on it',
   )
 }
 

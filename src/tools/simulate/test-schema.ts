@@ -41,11 +41,11 @@ const expectation = z.union(
     z.strictObject({
       outcome: outcome.describe('permitted or refused.'),
       code: z
-        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is no code | docs/errors.md has them all')
+        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is no code | docs/reference/errors.md has them all')
         .optional()
         .describe('What the caller is told.'),
       reason: z
-        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is no reason | docs/errors.md has them all')
+        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is no reason | docs/reference/errors.md has them all')
         .optional()
         .describe('What the log says.'),
       rule: z.string().optional().describe('The name of the rule that decides.'),
