@@ -1,6 +1,6 @@
 /**
  * A thread of which no run is confirmed is its owner's to run, and nothing else: what the upstream holds under its id may be
- * somebody else's, from before the gateway, and not every upstream asks whose (docs/explanation/how-it-works.md, "Ownership").
+ * somebody else's, from before the gateway, and not every upstream asks whose (docs/explanation/ownership.md).
  */
 import { test, type Test } from 'tap'
 import { call, codeOf, runInput, type Call, type Reply } from '../../testing/support/client.ts'

@@ -1,6 +1,6 @@
 /**
  * A claim that is left behind by a request that came to nothing: whoever sends refused runs on guessed ids would own them, and
- * their first real user could not (squatting; docs/explanation/how-it-works.md, "Ownership"). Only a run writes a row, and the row goes again where the run
+ * their first real user could not (squatting; docs/explanation/ownership.md). Only a run writes a row, and the row goes again where the run
  * certainly did not start. Where it may have started, the row stays: test/http/claim-release.
  */
 import { runInput } from '../../testing/support/client.ts'
