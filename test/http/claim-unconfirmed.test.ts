@@ -108,7 +108,7 @@ for (const [unknownThread, questions] of [
   })
 }
 
-void test('whoever leaves before the refusal, or is answered by nobody, keeps the row, and gets nothing by it', async (t) => {
+void test('a caller who disconnects before the refusal, or gets no answer, keeps the row and no access', async (t) => {
   const { gateway, bob, base, start, isClosed, isOpen, listed, upstream } = await holding(t)
   for (const status of [500, 504, 408]) {
     const answerRun = await start(bob)

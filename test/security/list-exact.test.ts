@@ -152,7 +152,7 @@ const POLICIES: Record<string, string | undefined> = {
 }
 
 for (const [name, policy] of Object.entries(POLICIES)) {
-  void testEachPair(`a list is what the same caller may read by id, for everybody and every thread: ${name}`, async (t, pair) => {
+  void testEachPair(`a list is what the same caller may read by id, for every user and every thread: ${name}`, async (t, pair) => {
     const gate = await gated(t, events(), { pair, ...(policy === undefined ? {} : { policy }) })
     await populated(gate)
     const { gateway, alice, bob, olga, signer, upstream } = gate

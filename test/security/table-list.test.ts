@@ -134,7 +134,7 @@ void test('a list tells nothing of others’ threads: two worlds that differ in 
 })
 
 void testEachPair(
-  'what is not the caller’s is not changed, by whatever route, and the upstream hears nothing of it',
+  'a thread of another user is not changed, by any route, and the upstream is not asked',
   async (t, pair) => {
     const { base, call, alice, bob, ids, list, asked } = await owned(t, pair)
     const before = await list(alice, '?includeArchived=true')

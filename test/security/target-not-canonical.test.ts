@@ -164,7 +164,7 @@ const UNREADABLE = [
 ]
 
 void testEachPair(
-  'what a URL parser folds into another path is refused before anybody is asked who they are',
+  'a target that a URL parser reads as another path is refused before authentication',
   async (t, pair) => {
     const { client } = pair
     const { gateway, upstream, olga } = await gated(t, undefined, { pair })
