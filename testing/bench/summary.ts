@@ -50,11 +50,11 @@ function ratioOf({ median, quartiles }: Against): string {
 }
 
 function memoryOf({ measured }: StreamsResult): readonly string[] {
-  const [own, reference] = [GATEWAY, REFERENCE].map((name) => measured.find(({ row }) => row === name)?.memoryEach ?? null)
-  const known = own != null && reference != null
+  const memory = (name: string): number | null => measured.find(({ row }) => row === name)?.memoryEach ?? null
+  const [own, reference] = [memory(GATEWAY), memory(REFERENCE)]
   return [
     'Memory, one open event stream',
-    own == null ? UNTOLD : `${(own / 1024).toFixed(0)} KiB`,
-    known ? `× ${(own / reference).toFixed(2)}` : UNTOLD,
+    own === null ? UNTOLD : `${(own / 1024).toFixed(0)} KiB`,
+    own === null || reference === null ? UNTOLD : `× ${(own / reference).toFixed(2)}`,
   ]
 }
