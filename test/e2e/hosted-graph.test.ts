@@ -170,7 +170,7 @@ void test('without a good token nobody gets past the gateway', async (t) => {
   t.ok(users.relay.requests.length > 0, 'without the gateway it is the graph server that refuses')
 })
 
-void test('headers that the runtime sends to the graph lose to a caller’s, and hold behind the gateway', async (t) => {
+void test('headers that the runtime sends to the graph lose to a caller’s, and win behind the gateway', async (t) => {
   const names = ['authorization', 'x-api-key', 'x-tenant'] as const
   const callers = { 'x-api-key': 'caller', 'x-tenant': 'caller' }
   t.strictSame(
