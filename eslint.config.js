@@ -5,6 +5,7 @@ export default tseslint.config(
     ignores: [
       'dist/',
       'examples/web/',
+      'site/.vitepress/',
       'scripts/setup.mjs',
       '**/node_modules/',
       '.tap/',
