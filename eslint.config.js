@@ -6,6 +6,7 @@ export default tseslint.config(
       'dist/',
       'examples/web/',
       'site/.vitepress/',
+      'site/dist/',
       'scripts/setup.mjs',
       '**/node_modules/',
       '.tap/',

@@ -44,12 +44,10 @@ export interface SidebarItem {
 /** Every page, by its file. */
 export function sitePages(root: string): ReadonlyMap<string, SitePage> {
   const files = readdirSync(`${root}/docs`, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
-  const pairs = [
-    ...files
-      .map((name) => name.replaceAll('\\', '/'))
-      .map((name) => [`docs/${name}`, name.replace(/(^|\/)README\.md$/, '$1index.md')]),
-    ...Object.entries(PROJECT),
-  ] as readonly (readonly [string, string])[]
+  const inDocs = files
+    .map((name) => name.replaceAll('\\', '/'))
+    .map((name): readonly [string, string] => [`docs/${name}`, name.replace(/(^|\/)README\.md$/, '$1index.md')])
+  const pairs = [...inDocs, ...Object.entries(PROJECT)]
   const pages = new Map<string, SitePage>()
   const taken = new Set<string>()
   for (const [file, path] of pairs.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
@@ -89,7 +87,7 @@ export function sidebarOf(root: string): SidebarItem[] {
       .map(linkTo),
     ...order.filter((folder) => posix.dirname(folder) === parent).map((folder) => group(folder, itemsOf(folder))),
   ]
-  const project = Object.keys(PROJECT).map((file) => pages.get(file)!)
+  const project = sorted.filter(({ file }) => Object.hasOwn(PROJECT, file))
   const moved = inDocs.filter(({ path }) => path === 'moved.md')
   return [...itemsOf('.'), { text: 'Project', collapsed: true, items: [...project, ...moved].map(linkTo) }]
 }
