@@ -19,6 +19,7 @@ export const Mermaid = defineComponent({
         theme: isDark.value ? 'dark' : 'neutral',
         fontFamily: 'inherit',
       })
+      await document.fonts.ready
       drawn += 1
       svg.value = (await mermaid.render(`diagram-${drawn}`, source)).svg
     }
