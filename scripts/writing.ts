@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { runCommand, UsageError } from '../testing/command.ts'
-import { SEARCHES } from './writing/phrases.ts'
-import { median, sentences, textOf, wordsOf } from './writing/texts.ts'
+import { SEARCHES } from '../testing/writing/phrases.ts'
+import { median, sentences, textOf, wordsOf } from '../testing/writing/texts.ts'
 
 const USAGE = `Checks the texts of the documentation, the sources and the shipped files.
 
   npm run check:writing [-- OPTIONS] [FILE…]
 
-  --counts   the phrases found in each file, also of those in scripts/writing/not-yet.txt
+  --counts   the phrases found in each file, also of those in testing/writing/not-yet.txt
   --long     sentences of the documentation with more than 25 words
   --medians  the median length of the sentences of each page
-  --update   takes files without findings out of scripts/writing/not-yet.txt
+  --update   takes files without findings out of testing/writing/not-yet.txt
 `
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -22,7 +22,7 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const FILES = ['*.md', 'docs/**/*.md', 'src/**/*.ts', 'policies/**/*.yaml', 'config/*.yaml']
 
 /** Files that are still to be written plainly. The list only becomes shorter. */
-const NOT_YET = 'scripts/writing/not-yet.txt'
+const NOT_YET = 'testing/writing/not-yet.txt'
 
 const MOST_WORDS_IN_THE_MIDDLE = 18
 const LONG = 25

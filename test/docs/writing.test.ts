@@ -1,7 +1,7 @@
 /** The check of the writing finds phrases where people read them, and docs/contributing/writing.md lists them all. */
 import { test } from 'tap'
-import { PHRASES, SEARCHES } from '../../scripts/writing/phrases.ts'
-import { median, sentences, textOf, wordsOf } from '../../scripts/writing/texts.ts'
+import { PHRASES, SEARCHES } from '../../testing/writing/phrases.ts'
+import { median, sentences, textOf, wordsOf } from '../../testing/writing/texts.ts'
 import { code, page, rows, section } from './markdown.ts'
 
 /** The phrases that are found in a text. */
