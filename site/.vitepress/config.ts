@@ -77,14 +77,16 @@ export default defineConfig({
     },
   },
   vite: {
-    // What is shared are the pages and the packages of this folder, not the rest of the checkout.
-    server: { fs: { allow: [`${ROOT}/docs`, `${ROOT}/site`] } },
     publicDir: false,
     plugins: [
       {
         // Pages become modules outside of this folder, which would look for Vue in the checkout.
         name: 'vue-of-this-folder',
         enforce: 'pre',
+        configResolved({ optimizeDeps }) {
+          // The same for packages that the server would look for in advance: it finds them when a page asks for them.
+          optimizeDeps.include = optimizeDeps.include?.filter((name) => !name.startsWith('vitepress > ')) ?? []
+        },
         async resolveId(id, importer, options) {
           if (!/^vue(?:\/|$)/.test(id) || importer?.startsWith(`${ROOT}/site/`) === true) return null
           return this.resolve(id, `${ROOT}/site/pages.ts`, { ...options, skipSelf: true })
