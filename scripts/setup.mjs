@@ -48,6 +48,10 @@ function installChromium() {
   process.exit(1)
 }
 
+if (process.argv.includes('--only-site')) {
+  install(`${root}site`, ['--ignore-scripts'])
+  process.exit(0)
+}
 const forTests = process.argv.includes('--tests')
 // The tools of checks and tests are those of the workspace testing/.
 install(root, forTests ? [] : ['--workspaces=false'])
@@ -59,6 +63,7 @@ if (forTests) {
   install(`${root}examples/runtime-1.54`, ['--legacy-peer-deps', '--ignore-scripts'])
 }
 if (process.argv.includes('--web')) install(`${root}examples/web`, ['--ignore-scripts'])
+if (process.argv.includes('--site')) install(`${root}site`, ['--ignore-scripts'])
 if (process.argv.includes('--chromium')) installChromium()
 if (process.argv.includes('--mutants')) install(`${root}scripts/mutants/tester`, ['--ignore-scripts'])
 if (process.argv.includes('--fuzzer')) install(`${root}scripts/coverage-fuzz/fuzzer`, ['--ignore-scripts'])
