@@ -54,7 +54,7 @@ const TIMEOUT_MS = 30_000
 const COLOUR = (process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '') || (process.env['FORCE_COLOR'] ?? '') !== ''
 
 /** Text in a style, if the terminal has colours. */
-export function styled(style: 'bold' | 'dim' | 'green' | 'red', text: string): string {
+export function styled(style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string): string {
   return COLOUR ? styleText(style, text, { validateStream: false }) : text
 }
 
@@ -101,7 +101,7 @@ function row({ who, method, path, says }: Line, answer: Answer, fault: string | 
   const mark = fault === undefined ? RIGHT : WRONG
   const text = fault ?? (typeof says === 'string' ? says : says(answer))
   const where = path === '' ? '(base path)' : path
-  return `${mark} ${who.padEnd(9)}${method.padEnd(8)}${where.padEnd(29)}${styled('bold', String(answer.status))}  ${text}\n`
+  return `${mark} ${who.padEnd(9)}${method.padEnd(8)}${where.padEnd(29)}${styled(answer.status < 400 ? 'green' : 'yellow', String(answer.status))}  ${text}\n`
 }
 
 function send(base: string, { method, path, token, headers, body }: Line, signal: AbortSignal): Promise<Response> {

@@ -166,7 +166,7 @@ async function browsersCall({ heading, tell }: Exchanges, { alice }: Tokens): Pr
     ...read('alice', alice, '/threads/alice-1/messages'),
     headers: { origin: ORIGIN, [name]: 'mine' },
     ...sees([value], (answer) => arrivedValues(answer, name)),
-    says: (answer) => `${name}: mine is replaced; the runtime gets "${arrivedValues(answer, name).join('", "')}"`,
+    says: (answer) => `${name}: mine reaches the runtime as "${arrivedValues(answer, name).join('", "')}"`,
   })
 }
 
