@@ -13,6 +13,10 @@ void test('a recording of the demo is as the pictures show it', async (t) => {
   const output = await recordDemo()
   const exchanges = exchangesOf(output)
   t.match(output, `All ${exchanges.length} exchanges had the expected result.`)
+  for (const name of ['README.md', 'docs/tutorials/run-the-demo.md']) {
+    const counts = Array.from(file(name).matchAll(/(\d+) exchanges/g), ([, count]) => Number(count))
+    t.ok(counts.length > 0 && counts.every((count) => count === exchanges.length), `${name}: ${exchanges.length} exchanges`)
+  }
   const demo = file('docs/images/demo.svg')
   const shown = demo.replaceAll(/<[^>]*>/g, '')
   for (const { who, method, path, status, says } of exchanges)
