@@ -1,6 +1,7 @@
 /**
- * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It does not authenticate callers unless it is
- * given a handler for that. It runs in a temporary folder, because it keeps its state where it is started; `langgraph/` lends it its packages.
+ * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It does not authenticate callers unless
+ * it gets a handler for that. It runs in a temporary folder, because it keeps its state in the current one. Its packages are
+ * those of `langgraph/`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,8 +1,8 @@
 /**
- * A stand-in for the API of the managed platform ("CopilotKit Intelligence"), which is closed source, and
- * this is not it. It answers the requests that the real runtime 1.75 makes of the platform, as the runtime's own client for
- * it expects. What that client does not tell is guessed: the texts of errors, the form of tokens, when there is nothing to
- * connect to. Memories, learning and files are missing, but for the subscription.
+ * A stand-in for the API of the managed platform ("CopilotKit Intelligence"), which is closed source. It answers the requests
+ * that the real runtime 1.75 sends to the platform, as the runtime's own client expects. What this client does not define is
+ * guessed: error texts, the form of tokens, and the answer if there is nothing to connect to. Memories, learning and files
+ * are missing, except for the subscription.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen, readBody, remember, sendJson, stop } from './http.ts'
