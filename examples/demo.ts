@@ -149,6 +149,7 @@ metrics        ${gateway.healthUrl}/metrics
 configuration  ${gateway.configFile}
 policy         ${gateway.policyFile}: the gateway applies your changes within two seconds
 log            ${gateway.logFile}
+process        ${gateway.pid}
 ${pageUrl === undefined ? '' : `chat page      ${pageUrl}: sign in as Alice, and as Bob in a private window\n`}
 ${styled('bold', 'Press Ctrl-C to stop everything.')} The tokens are valid for an hour.
 `)

@@ -1,10 +1,11 @@
 /** The tutorial "Run the demo", and the commands that the demo itself prints. */
 import { execFile } from 'node:child_process'
-import { copyFileSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, existsSync, symlinkSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { test } from 'tap'
 import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
 import { runBlocks } from './commands.ts'
 import { ROOT } from './markdown.ts'
 
@@ -20,7 +21,10 @@ void test('run the demo', async (t) => {
     servers: [[/^npm run demo/, /Press Ctrl-C/]],
     after: async ({ code }, { env, ran: soFar }) => {
       if (code !== 'npm run demo\n') return
-      const [lines = '', calls = ''] = commandsOf(soFar[0]?.output ?? '')
+      const output = soFar[0]?.output ?? ''
+      // Runs before the harness kills the demo, which would leave its gateway running.
+      t.teardown(() => stopGateway(output))
+      const [lines = '', calls = ''] = commandsOf(output)
       const printed = await bash(
         `${lines}\n(\n${calls}\n)\necho\nprintf '%s\\n' ${VARIABLES.map((name) => `"$${name}"`).join(' ')}`,
       )
@@ -42,6 +46,14 @@ function commandsOf(output: string): readonly [string, string] {
   const variables = /^GATEWAY=[^]*?\n(?=\n)/m.exec(output)?.[0] ?? ''
   const requests = /^curl [^]*?\n(?=\n)/m.exec(output)?.[0] ?? ''
   return [variables, requests]
+}
+
+/** Stops the gateway of the demo, and waits until the demo has removed its files. */
+async function stopGateway(output: string): Promise<void> {
+  const pid = Number(/^process +(\d+)$/m.exec(output)?.[1])
+  const config = /^configuration +(\S+)$/m.exec(output)?.[1] ?? ''
+  process.kill(pid, 'SIGTERM')
+  await until(() => !existsSync(dirname(config)))
 }
 
 /** Runs commands in the clone, as in another terminal. */
