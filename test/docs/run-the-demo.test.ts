@@ -24,7 +24,7 @@ void test('run the demo', async (t) => {
       const output = soFar[0]?.output ?? ''
       // Runs before the harness kills the demo, which would leave its gateway running.
       t.teardown(() => stopGateway(output))
-      const [lines = '', calls = ''] = commandsOf(output)
+      const [lines, calls] = commandsOf(output)
       const printed = await bash(
         `${lines}\n(\n${calls}\n)\necho\nprintf '%s\\n' ${VARIABLES.map((name) => `"$${name}"`).join(' ')}`,
       )
