@@ -43,6 +43,8 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE)
     return 0
   }
+  if (values.build)
+    process.stdout.write('npm test takes about 7 minutes on 2 cores. It checks and builds first, and then runs the tests.\n')
   const waiting = [...CHECKS, ...(values.build ? ['build'] : [])]
   const lane = async (): Promise<boolean> => {
     let passed = true

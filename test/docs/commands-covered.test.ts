@@ -22,7 +22,6 @@ const STILL_TO_COME: readonly string[] = [
   'docs/how-to/operate/migrate.md',
   'docs/how-to/operate/operations.md',
   'docs/how-to/operate/store.md',
-  'docs/tutorials/first-gateway.md',
 ]
 
 const PAGES = pages().filter(({ name }) => /^docs\/(?:tutorials|how-to)\//.test(name))
