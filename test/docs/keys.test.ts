@@ -3,7 +3,7 @@ import { test } from 'tap'
 import { z } from 'zod'
 import { configSchema } from '../../src/config/schema.ts'
 import { policySchema } from '../../src/policy/schema.ts'
-import { code, page, rows } from './markdown.ts'
+import { code, page, rows, section } from './markdown.ts'
 
 interface Node {
   readonly required?: readonly string[]
@@ -38,9 +38,9 @@ function written(value: unknown): string | undefined {
   return typeof value === 'string' || value === undefined ? value : JSON.stringify(value)
 }
 
-/** Defaults by key, as the tables of a page have them: `key`, type, `default`. */
-function documented(name: string): ReadonlyMap<string | null, string | undefined> {
-  return new Map(rows(page(name).text).map(([key, , value]) => [code(key), value] as const))
+/** Defaults by key, as tables have them: `key`, type, `default`. */
+function documented(text: string): ReadonlyMap<string | null, string | undefined> {
+  return new Map(rows(text).map(([key, , value]) => [code(key), value] as const))
 }
 
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Node
@@ -48,12 +48,15 @@ const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input', un
 const CONFIG_KEYS = keysOf(schemaOf(configSchema))
 const RULE_KEYS = keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {})
 
-for (const [name, keys] of [
-  ['docs/reference/configuration.md', CONFIG_KEYS],
-  ['docs/reference/policy.md', [...keysOf(schemaOf(policySchema)), ...RULE_KEYS]],
+const POLICY = page('docs/reference/policy.md')
+
+for (const [name, text, keys] of [
+  ['docs/reference/configuration.md', page('docs/reference/configuration.md').text, CONFIG_KEYS],
+  ['docs/reference/policy.md, the file', section(POLICY, 'Keys of the file'), keysOf(schemaOf(policySchema))],
+  ['docs/reference/policy.md, a rule', section(POLICY, 'Rules'), RULE_KEYS],
 ] as const) {
-  void test(`${name} has every key and its default`, (t) => {
-    const found = documented(name)
+  void test(`${name}: every key and its default`, (t) => {
+    const found = documented(text)
     t.ok(keys.length > 5)
     for (const { path, value, isRequired } of keys) {
       t.ok(found.has(path), path)
