@@ -10,10 +10,7 @@ export const ASSERTION_HEADER = 'x-threadwarden-assertion'
 const headerName = z
   .string()
   .transform((name) => name.toLowerCase())
-  .refine(
-    (name) => /^x-[a-z0-9-]+$/.test(name) && !OTHER_MEANING.test(name),
-    'is no header that can tell an identity | write x-user-id',
-  )
+  .refine((name) => /^x-[a-z0-9-]+$/.test(name) && !OTHER_MEANING.test(name), 'cannot be an identity header | write x-user-id')
 
 const assertion = z
   .strictObject({
@@ -26,7 +23,7 @@ const assertion = z
     audience: text.describe('The `aud` of assertions.'),
     lifetime: duration
       .prefault('60s')
-      .refine((value) => value >= 1000 && value <= 600_000, 'is no lifetime of an assertion | 1s to 10m')
+      .refine((value) => value >= 1000 && value <= 600_000, 'is not a lifetime of an assertion | write 1s to 10m')
       .describe('The lifetime of an assertion: 1s to 10m.'),
     header: headerName.prefault(ASSERTION_HEADER).describe('The header that carries the assertion.'),
     replaceAuthorization: z

@@ -13,7 +13,7 @@ const pointer = z
 /** A name that a claim is compared with: a blank or a star would look like "any" but match nothing. */
 const exactName = text.refine(
   (name) => name === name.trim() && name !== '*',
-  'is compared to the letter | write it out, without blanks around it',
+  'is compared exactly | write the full value, without blanks around it',
 )
 
 /** A media type below `application/` (RFC 6838 §4.2), as RFC 7515 §4.1.9 permits it. */
@@ -21,7 +21,7 @@ const tokenType = z
   .string()
   .regex(
     /^(?:[Aa][Pp][Pp][Ll][Ii][Cc][Aa][Tt][Ii][Oo][Nn]\/)?[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*$/,
-    'is no type of a token | at+jwt',
+    'is not a token type | write at+jwt',
   )
   .transform(tokenTypeName)
 

@@ -56,12 +56,12 @@ export const storeKeys = {
 export function storeFault({ store, postgres }: StoreKeys): { readonly path: string[]; readonly message: string } | null {
   if (postgres === undefined) return null
   if (!POSTGRES.test(store)) {
-    return { path: ['postgres'], message: 'goes with a PostgreSQL store alone | take it out, or write store: postgres://…' }
+    return { path: ['postgres'], message: 'needs a PostgreSQL store | remove it, or write store: postgres://…' }
   }
   const place = placeOf(store)
   if (typeof place === 'string') return null
   if (postgres.password !== undefined && place.password !== null) {
-    return { path: ['postgres', 'password'], message: 'stands in store, too | keep this one' }
+    return { path: ['postgres', 'password'], message: 'is also in ownership.store | remove it there' }
   }
   if (postgres.ca !== undefined && tlsOf(place, postgres.tls) === 'off') {
     return { path: ['postgres', 'ca'], message: 'has no effect with tls: off | write tls: verify' }

@@ -29,7 +29,10 @@ export const configSchema = z
         port: port.prefault(8080).describe('Its port; 0 takes a free port.'),
         trustedProxies: z
           .array(z.union([z.cidrv4(), z.cidrv6()], 'is not a CIDR | write 10.0.0.0/8'))
-          .refine((list) => !list.some((cidr) => cidr.endsWith('/0')), 'would trust everybody | name the proxy networks')
+          .refine(
+            (list) => !list.some((cidr) => cidr.endsWith('/0')),
+            'would trust every address | name the networks of the proxies',
+          )
           .default([])
           .describe('Networks of proxies whose X-Forwarded-For the gateway trusts for the client address.'),
       })
@@ -74,8 +77,8 @@ export const configSchema = z
     cors: z
       .strictObject({
         origins: z
-          .array(z.string().refine(isOrigin, 'is not an origin | write https://app.example.com, or "*" alone'))
-          .refine((list) => !list.includes('*') || list.length === 1, '"*" stands alone')
+          .array(z.string().refine(isOrigin, 'is not an origin | write https://app.example.com, or only "*"'))
+          .refine((list) => !list.includes('*') || list.length === 1, '"*" must be the only origin')
           .default([])
           .describe('Origins that may call, exactly as browsers send them, or "*" alone.'),
         credentials: z.boolean().default(false).describe('Lets browsers send cookies. Bearer tokens do not need it.'),

@@ -63,7 +63,7 @@ export const upstreamSchema = z.strictObject(runtime).describe('The runtime behi
 const ofItsOwn = {
   scope: z
     .string()
-    .regex(/^[a-z0-9-]+$/, 'is no key of an upstream | a-z, 0-9 and -')
+    .regex(/^[a-z0-9-]+$/, 'is not a key of an upstream | use a-z, 0-9 and -')
     .optional()
     .describe(
       'The scope of its threads in the ownership table: the key of the upstream with the same threads, `upstream`, or its own key (the default).',
@@ -77,7 +77,7 @@ const ofItsOwn = {
 
 const key = z
   .string()
-  .regex(/^[a-z0-9-]+$/, 'is no key of an upstream | a-z, 0-9 and -')
+  .regex(/^[a-z0-9-]+$/, 'is not a key of an upstream | use a-z, 0-9 and -')
   .refine(isAgentId, 'has a meaning of its own | take another key')
 
 export const upstreamsSchema = z

@@ -83,7 +83,7 @@ const tools = z.union(
 )
 
 const who = z.array(
-  z.enum(['anonymous', 'signed-in', 'operator'], 'is nobody a rule can speak of | write anonymous, signed-in or operator'),
+  z.enum(['anonymous', 'signed-in', 'operator'], 'is not a kind of caller | write anonymous, signed-in or operator'),
 )
 
 function stranger(routes: unknown): string {
@@ -111,25 +111,25 @@ const rule = z
       )
       .describe('The routes that the rule covers; all is only for deny rules.'),
     methods: z
-      .array(z.enum(['GET', 'POST', 'PATCH', 'DELETE'], 'is no method of a route | write GET, POST, PATCH or DELETE'))
+      .array(z.enum(['GET', 'POST', 'PATCH', 'DELETE'], 'is not a method of a route | write GET, POST, PATCH or DELETE'))
       .min(1, 'must name a method')
       .optional()
       .describe('Only requests with one of these HTTP methods.'),
     allow: who.optional().describe('Who may use the routes. An empty list documents a closed route.'),
-    deny: who.min(1, 'must name somebody').optional().describe('Who may not use the routes, whatever other rules allow.'),
+    deny: who.min(1, 'must name a kind of caller').optional().describe('Who may not use the routes, whatever other rules allow.'),
     ...conditions,
     unless: z
       .strictObject(conditions)
       .refine(
         (one) => Object.values(one).some((part) => part !== undefined),
-        'excepts nobody | name issuers, roles, permissions or claims',
+        'exempts no user | name issuers, roles, permissions or claims',
       )
       .optional()
       .describe('Exempts users who meet all of these conditions.'),
     agents: names('an agent').optional().describe('Only these agents, by id. Only on routes under agent/.'),
     threads: z
       .array(
-        z.enum(['own', 'shared', 'unknown', 'foreign'], 'is no relation to a thread | write own, shared, unknown or foreign'),
+        z.enum(['own', 'shared', 'unknown', 'foreign'], 'is not a relation to a thread | write own, shared, unknown or foreign'),
       )
       .min(1, 'must name a relation')
       .optional()

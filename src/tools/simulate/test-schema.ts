@@ -11,7 +11,7 @@ const user = z.strictObject({
   issuer: z.string().describe('An issuer id.'),
   id: z
     .string()
-    .refine(isUserId, 'is no user id | as the issuer gives it, without its key')
+    .refine(isUserId, 'is not a subject | write it as the issuer does, without the issuer id')
     .describe('The subject at the issuer: alice for corp:alice.'),
   roles: strings.default([]).describe('The roles. They are added to the claims at the pointer of the issuer.'),
   permissions: strings.default([]).describe('The permissions. They are added to the claims at the pointer of the issuer.'),
@@ -20,12 +20,12 @@ const user = z.strictObject({
 
 const principal = z.union(
   [z.enum(['anonymous', 'everybody']), user],
-  'is nobody | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
+  'is not a caller | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
 )
 
-const thread = z.string().refine(isThreadId, 'is no thread id')
+const thread = z.string().refine(isThreadId, 'is not a thread id')
 
-const agent = z.string().refine(isAgentId, 'is no agent id')
+const agent = z.string().refine(isAgentId, 'is not an agent id')
 
 const route = z.enum(ROUTE_IDS, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
 
@@ -41,23 +41,23 @@ const expectation = z.union(
     z.strictObject({
       outcome: outcome.describe('permitted or refused.'),
       code: z
-        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is no code | docs/reference/errors.md has them all')
+        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is not a code | docs/reference/errors.md lists them')
         .optional()
         .describe('The error code that the caller gets.'),
       reason: z
-        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is no reason | docs/reference/errors.md has them all')
+        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is not a reason | docs/reference/errors.md lists them')
         .optional()
         .describe('The reason in the log.'),
       rule: z.string().optional().describe('The name of the rule that decides.'),
     }),
   ],
-  'is no expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
+  'is not an expected decision | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
 )
 
 const policyTest = z
   .strictObject({
     name: text.describe('The name of the test in the output.'),
-    as: oneOrMore(z.string(), 'is nobody | a name under principals, or a list of them').describe(
+    as: oneOrMore(z.string(), 'is not a caller | write a name under principals, or a list of names').describe(
       'The caller by name, or several.',
     ),
     route: oneOrMore(route, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
@@ -67,10 +67,10 @@ const policyTest = z
       .enum(['GET', 'POST', 'PATCH', 'DELETE'])
       .optional()
       .describe('The HTTP method; by default every method of the route.'),
-    agent: oneOrMore(agent, 'is no agent id')
+    agent: oneOrMore(agent, 'is not an agent id')
       .optional()
       .describe('The agent, on routes about an agent; by default one called default.'),
-    thread: oneOrMore(thread, 'is no thread id')
+    thread: oneOrMore(thread, 'is not a thread id')
       .optional()
       .describe('The thread, on routes about a thread. A thread that is not under threads is unowned.'),
     leaves: z
@@ -112,7 +112,7 @@ export const testSchema = z
           owner: z.string().describe('The owner: a name under principals, or a user id such as corp:bob.'),
           deleted: z.boolean().default(false).describe('True if the owner deleted the thread.'),
           granted: z
-            .enum(['read', 'write'], 'is no right | write read or write')
+            .enum(['read', 'write'], 'is not a right | write read or write')
             .optional()
             .describe('The right that every other caller has by a grant.'),
         }),
