@@ -18,9 +18,9 @@ void test('each command of the page works, and changes who can read the thread',
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
   upstream.answer((request, response) => {
-    if (request.target.endsWith('/info')) json(INFO)(request, response)
-    else if (request.target.endsWith('/messages')) json({ messages: [] })(request, response)
-    else events({ type: 'RUN_FINISHED' })(request, response)
+    if (request.target.endsWith('/info')) void json(INFO)(request, response)
+    else if (request.target.endsWith('/messages')) void json({ messages: [] })(request, response)
+    else void events({ type: 'RUN_FINISHED' })(request, response)
   })
   const { folder, remove } = makeFolder()
   t.teardown(remove)
