@@ -51,7 +51,7 @@ function installChromium() {
 }
 
 if (process.argv.includes('--only-site')) {
-  install(`${root}site`, 200, ['--ignore-scripts'])
+  install(`${root}site`, 340, ['--ignore-scripts'])
   process.exit(0)
 }
 const forTests = process.argv.includes('--tests')
@@ -65,7 +65,7 @@ if (forTests) {
   install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts'])
 }
 if (process.argv.includes('--web')) install(`${root}examples/web`, 500, ['--ignore-scripts'])
-if (process.argv.includes('--site')) install(`${root}site`, 200, ['--ignore-scripts'])
+if (process.argv.includes('--site')) install(`${root}site`, 340, ['--ignore-scripts'])
 if (process.argv.includes('--chromium')) installChromium()
 if (process.argv.includes('--mutants')) install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts'])
 if (process.argv.includes('--fuzzer')) install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts'])
