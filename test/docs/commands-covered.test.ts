@@ -17,7 +17,6 @@ const NEEDS: Readonly<Record<string, string>> = {
 const STILL_TO_COME: readonly string[] = [
   'docs/how-to/authorize/sharing.md',
   'docs/how-to/authorize/try-a-policy.md',
-  'docs/how-to/connect/identity-providers.md',
   'docs/how-to/operate/doctor.md',
   'docs/how-to/operate/migrate.md',
   'docs/how-to/operate/operations.md',
