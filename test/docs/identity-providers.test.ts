@@ -40,6 +40,7 @@ const PROVIDERS: Readonly<Record<string, number>> = {
   supabase: 2,
   kubernetes: 1,
   others: 0,
+  troubleshooting: 0,
 }
 
 const pageOf = (provider: string) => page(`${FOLDER}/${provider}.md`)
