@@ -1,6 +1,6 @@
 /**
- * A graph without a model that tells what it was given: as whom it works, with which context, state and tools. It
- * believes what stands there, as graphs do whose authors take the runtime in front for the only caller.
+ * A graph without a model that answers with its input: user, context, state and tools. Like many graphs, it trusts its input,
+ * because its author expects the runtime to be the only caller.
  */
 import { AIMessage } from '@langchain/core/messages'
 import {
@@ -14,12 +14,12 @@ import {
 } from '@langchain/langgraph'
 import { z } from 'zod'
 
-/** A tool of the frontend, as the runtime's agent hands it on. */
+/** A tool of the frontend, as the runtime's agent forwards it. */
 const tool = z.object({ name: z.string(), function: z.object({ description: z.string() }) })
 
 const Notes = new StateSchema({
   messages: MessagesValue,
-  /** What the user may; set by nobody but an earlier node, one would think. */
+  /** The user's role. An author would expect that only an earlier node sets it. */
   role: z.string().default('member'),
   /** Filled in by the runtime's agent. */
   tools: z.array(tool).default([]),
@@ -27,13 +27,13 @@ const Notes = new StateSchema({
   ran: new ReducedValue(z.array(z.string()).default([]), { reducer: (before, more) => [...before, ...more] }),
 })
 
-/** What a tool's description says to a model that believes it. */
+/** An instruction in a tool's description, which a model would follow. */
 const ORDER = /must call this tool/i
 
-/** Answers with what it was given, and calls the tool that it is told to call. */
+/** Answers with its input, and calls a tool whose description instructs it to. */
 function answer({ role, tools }: typeof Notes.State, config: LangGraphRunnableConfig): typeof Notes.Update {
   const told = tools.filter((one) => ORDER.test(one.function.description))
-  // What the server's authentication handler returned: who is asking. Without a handler it is whatever a caller says.
+  // The user from the server's authentication handler. Without a handler, the caller sets this value.
   const user: unknown = config.configurable?.['langgraph_auth_user']
   const seen = {
     user,

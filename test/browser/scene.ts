@@ -21,7 +21,7 @@ export const ARGUMENTS = [
   '--disable-sync',
 ]
 
-/** Where pictures of the page go that the docs show; only with `npm run test:browser -- --screenshots`. */
+/** Where the pictures of the docs are written, with `THREADWARDEN_SCREENSHOTS=yes npm run test:browser`. */
 const PICTURES = fileURLToPath(new URL('../../docs/images', import.meta.url))
 
 /** A window in which somebody is signed in. */

@@ -28,10 +28,15 @@ const SHIPPED_POLICY = parse(readFileSync(join(ROOT, 'policies/default.yaml'), '
 const ENVIRONMENT = new Proxy(
   {},
   {
-    get: (_target, name) => (name === 'PORT' ? '8080' : 'a value'),
-    getOwnPropertyDescriptor: () => ({ value: 'a value', configurable: true, enumerable: true }),
+    get: (_target, name) => valueOf(String(name)),
+    getOwnPropertyDescriptor: (_target, name) => ({ value: valueOf(String(name)), configurable: true, enumerable: true }),
   },
 )
+
+function valueOf(name: string): string {
+  if (name === 'PORT') return '8080'
+  return name.endsWith('_URL') ? 'https://chat.example.com' : 'a value'
+}
 
 /** The faults of an example, as an operator would read them. */
 function faultsOf(example: string): readonly string[] {

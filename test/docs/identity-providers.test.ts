@@ -1,9 +1,9 @@
 /**
- * docs/how-to/connect/identity-providers.md: every example, put into a whole configuration, is taken as `validate` takes it, with the
- * warnings that its comments announce and no other. Those of oidc-provider are held to a real one.
+ * docs/how-to/connect/identity-providers: every example, put into a whole configuration, is accepted as `validate` accepts it, with
+ * the warnings that its comments announce and no other. Those of oidc-provider are run with a real one.
  */
 import { generateKeyPairSync } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
@@ -21,24 +21,31 @@ import { prepare, type Prepared } from '../../src/snapshot/load.ts'
 import { AUTHORITY } from '../../testing/support/certificates.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { heard } from '../../testing/support/gates.ts'
-import { blocks, page, prose, section } from './markdown.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
+import { runBlocks } from './commands.ts'
+import { blocks, links, page, prose, ROOT } from './markdown.ts'
 
-const PAGE = page('docs/how-to/connect/identity-providers.md')
+const INDEX = page('docs/how-to/connect/identity-providers.md')
+const FOLDER = 'docs/how-to/connect/identity-providers'
 
-/** The providers of the page, with how many examples each has. */
+/** The pages of the providers, with how many examples each has. */
 const PROVIDERS: Readonly<Record<string, number>> = {
   'oidc-provider': 2,
-  Keycloak: 3,
-  Auth0: 1,
-  'Microsoft Entra ID': 2,
-  'Amazon Cognito': 1,
-  Google: 1,
-  Clerk: 1,
-  Supabase: 2,
-  'Kubernetes service accounts': 1,
+  keycloak: 3,
+  auth0: 1,
+  'entra-id': 2,
+  cognito: 1,
+  google: 1,
+  clerk: 1,
+  supabase: 2,
+  kubernetes: 1,
+  others: 0,
+  troubleshooting: 0,
 }
 
-const examplesOf = (provider: string): readonly string[] => blocks({ name: PAGE.name, text: section(PAGE, provider) }, 'yaml')
+const pageOf = (provider: string) => page(`${FOLDER}/${provider}.md`)
+
+const examplesOf = (provider: string): readonly string[] => blocks(pageOf(provider), 'yaml')
 
 /** Long enough for HS256, and no key. */
 const SECRET = 'a secret of many words, with "quotes" & signs: 100 %'
@@ -97,11 +104,28 @@ for (const [provider, count] of Object.entries(PROVIDERS)) {
   })
 }
 
-void test('no example stands outside of these', (t) => {
-  const counted = Object.values(PROVIDERS).reduce((sum, count) => sum + count)
-  t.equal(blocks(PAGE, 'yaml').length, counted)
-  t.match(prose(PAGE), /\*\*oidc-provider is tested\*\*[^]*not run against the provider/)
+void test('every page of a provider is listed, and says whether its examples were run', (t) => {
+  t.same(
+    readdirSync(join(ROOT, FOLDER)).toSorted(),
+    Object.keys(PROVIDERS)
+      .map((provider) => `${provider}.md`)
+      .toSorted(),
+  )
+  const linked = links(INDEX.name, INDEX.text).map(({ path }) => path)
+  for (const [provider, count] of Object.entries(PROVIDERS)) {
+    t.ok(linked.includes(pageOf(provider).name), provider)
+    const said = provider === 'oidc-provider' ? /It is tested with/ : /It is an example that was not run against/
+    if (count > 0) t.match(prose(pageOf(provider)), said, provider)
+  }
+  t.same(blocks(INDEX, 'yaml'), [])
+  t.match(prose(INDEX), /\*\*oidc-provider is tested\*\*[^]*not run against the provider/)
   t.end()
+})
+
+void test('the command of the page decodes a token', async (t) => {
+  const token = makeSigner().sign('alice')
+  const { ran } = await runBlocks(t, 'docs/how-to/connect/identity-providers.md', { env: { TOKEN: token } })
+  t.match(ran.at(-1)?.output, /sub: 'alice'/)
 })
 
 void test('an example that is wrong would be found', (t) => {

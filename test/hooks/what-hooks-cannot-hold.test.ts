@@ -1,5 +1,5 @@
 /**
- * What holds in process where a server has folded, joined or refused before any hook (docs/how-to/connect/in-process.md, "What hooks cannot hold"):
+ * What holds in process where a server has folded, joined or refused before any hook (docs/how-to/connect/in-process.md, "Differences from the proxy"):
  * the request that reaches the runtime is the very one that was decided.
  */
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
  * Why some tests do not run in process: hooks get a request that a server has parsed already, and what it folded, joined or
- * refused they can't see (docs/how-to/connect/in-process.md, "What hooks cannot hold"). What holds there instead is in
+ * refused they can't see (docs/how-to/connect/in-process.md, "Differences from the proxy"). What holds there instead is in
  * test/hooks/what-hooks-cannot-hold.test.ts.
  */
 

@@ -1,4 +1,4 @@
-/** A server with a runtime and the gateway in one process. In a project of your own, hooks come from `threadwarden/hooks`. */
+/** A server with a runtime and the gateway in one process. In your own project, import `threadwarden/hooks`. */
 import '../../no-telemetry.ts'
 import { createServer } from 'node:http'
 import { fileURLToPath } from 'node:url'
@@ -8,14 +8,12 @@ import { makeHooks } from '../../../src/sdk/hooks/index.ts'
 import { EchoAgent } from '../../echo-agent.ts'
 import { listen, stop } from '../../http.ts'
 
-/** A server that takes requests. */
 export interface Server {
   readonly base: string
   close(): Promise<void>
 }
 
 /**
- * Starts it.
  * @param port 0 for any free one
  * @param environment has `ISSUER_URL` and `OWNERSHIP_FILE`
  */

@@ -41,7 +41,7 @@ function Chat({ settings, session }: Parts) {
   // What was refused to nobody is no error of who has signed in since.
   useEffect(() => setErrors([]), [user?.profile.sub])
   const onError = useCallback(({ code, error }: { readonly code: string; readonly error: Error }) => {
-    setErrors((known) => [...known, `${code}: ${error.message}`])
+    setErrors((known) => [...known, `${code}: ${messageOf(error)}`])
   }, [])
   return (
     <CopilotKitProvider
@@ -76,6 +76,12 @@ function Chat({ settings, session }: Parts) {
       </main>
     </CopilotKitProvider>
   )
+}
+
+/** A refused run has the status and the body of the answer; the message of such an error is raw JSON, which users should not read. */
+function messageOf(error: Error): string {
+  const { status, payload } = error as { readonly status?: unknown; readonly payload?: { readonly message?: unknown } }
+  return typeof payload?.message === 'string' ? `${payload.message} (HTTP ${String(status)})` : error.message
 }
 
 /** The same object each time: another one would be other headers. */

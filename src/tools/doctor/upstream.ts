@@ -6,7 +6,7 @@ import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './su
 import { isObject } from '../../core/json/read.ts'
 
 /** The versions that this program's tests run. */
-const TESTED = ['1.75', '1.54']
+export const TESTED = ['1.75', '1.54']
 
 export const UPSTREAM_CHECKS: readonly Check[] = [
   reachability('upstream', 'runtime'),
