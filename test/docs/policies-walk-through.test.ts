@@ -70,7 +70,7 @@ function edit(code: string, folder: string): void {
 
 /** How often the gateway has put a configuration in force since it started. */
 function changes({ lines }: Serving): number {
-  return lines.filter(({ msg }) => msg === 'the configuration was changed').length
+  return lines.filter(({ msg }) => msg === 'the new configuration is active').length
 }
 
 void test('whoever follows the page opens one agent to one role', async (t) => {
