@@ -39,19 +39,19 @@ export function makeOutage({ log, metrics, note }: OutageParts): Outage {
       if (isOn) return
       isOn = true
       lost = 0
-      log.error({ detail }, 'the audit lines cannot be written: they wait in memory, and are lost beyond 8 MiB')
+      log.error({ detail }, 'audit lines cannot be written: they are kept in memory up to 8 MiB, then lost')
       note(`the audit lines cannot be written (${detail}): they wait in memory, and are lost beyond 8 MiB`)
     },
     over() {
       if (!isOn) return
       isOn = false
-      log.warn({ lost }, 'the audit lines are written again')
+      log.warn({ lost }, 'audit lines are written again')
       note(null)
     },
     lost: lose,
     ended(lines) {
       lose(lines)
-      log.error({ lost }, 'audit lines are lost: the gateway stopped before they could be written')
+      log.error({ lost }, 'audit lines were lost: the gateway stopped before it could write them')
     },
   }
 }

@@ -28,39 +28,39 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
     for (const name of Object.keys(headers)) {
       const path = [...place, 'headers', name]
       if (SECRET_NAME.test(name) && !referenced.has(path.join('.'))) {
-        warn(path, 'looks like a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+        warn(path, 'looks like a secret in plain text', 'write "${file:/run/secrets/…}" or "${env:…}"')
       }
     }
   }
   for (const [one, other] of besideEachOther(mounts)) {
     warn(
       one.place,
-      `is on the host and port of ${other.place.join('.')}: if both serve the same threads, ownership of one says nothing at the other`,
+      `is on the host and port of ${other.place.join('.')}: if both serve the same threads, each ignores the owners that the other recorded`,
       `write scope: ${scopeName(other.scope)} if they do, or scope: ${one.key} if they do not; threadwarden doctor asks them`,
     )
   }
   const { admin } = config
   if (admin?.credential !== undefined && !referenced.has('admin.credential')) {
-    warn(['admin', 'credential'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+    warn(['admin', 'credential'], 'is a secret in plain text', 'write "${file:/run/secrets/…}" or "${env:…}"')
   }
   if (admin !== undefined && !isLoopbackHost(admin.host)) {
     warn(
       ['admin', 'host'],
-      'can be reached from other machines, and speaks plain HTTP: anyone on the network path can read the credential',
+      'is reachable from other machines over plain HTTP: anyone on the network path can read the credential',
     )
   }
   for (const [at, name] of config.forwardHeaders.entries()) {
-    if (passesAnyway(name)) warn(['forwardHeaders', at], `${name} passes without being named`)
+    if (passesAnyway(name)) warn(['forwardHeaders', at], `${name} is forwarded by default`)
     else if (/^x-/i.test(name)) {
-      warn(['forwardHeaders', at], `agents may read ${name} as identity, and callers choose its value`)
+      warn(['forwardHeaders', at], `agents may read ${name} as identity, but callers choose its value`)
     }
   }
   for (const { place, url, headers, agentId } of mounts) {
     if (isLoopbackHost(new URL(url).hostname) || Object.keys(headers).length > 0) continue
     warn(
       [...place, 'url'],
-      'is on another machine: a client that reaches it there goes past the gateway',
-      `let the network admit only the gateway, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} checks`,
+      'is on another machine: a client that can connect to it bypasses the gateway',
+      `allow only the gateway by network policy, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} checks`,
     )
   }
   const { assertion } = config.identity
@@ -71,30 +71,34 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
       if (same === undefined || same.place === place) continue
       warn(
         [...place, 'assertionAudience'],
-        `is the audience of ${same.place.join('.')}, too: each of the two can use an assertion that it got at the other`,
-        'leave it out, or give each upstream its own',
+        `is also the audience of ${same.place.join('.')}: each of the two can replay an assertion at the other`,
+        'remove it, or give each upstream its own',
       )
     }
   }
   const { ownership } = config
   if (hasPasswordInStore(ownership) && !referenced.has('ownership.store')) {
-    warn(['ownership', 'store'], 'holds a secret in plain', 'write it to ownership.postgres.password as "${file:/run/secrets/…}"')
+    warn(
+      ['ownership', 'store'],
+      'has a secret in plain text',
+      'write it to ownership.postgres.password as "${file:/run/secrets/…}"',
+    )
   }
   if (ownership.postgres?.password !== undefined && !referenced.has('ownership.postgres.password')) {
-    warn(['ownership', 'postgres', 'password'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+    warn(['ownership', 'postgres', 'password'], 'is a secret in plain text', 'write "${file:/run/secrets/…}" or "${env:…}"')
   }
   const store = storeOf(ownership)
   if (store.kind === 'postgres' && store.settings.tls === 'off' && !isLocalServer(store.settings)) {
     warn(
       ['ownership', 'postgres', 'tls'],
-      'off: whoever is on the way to the server reads whose thread is whose, and can change it',
+      'off: anyone on the network path to the server can read and change the owners of threads',
       'write tls: verify',
     )
   }
   if (config.enforcement === 'observe') {
-    warn(['enforcement'], 'observe: threads are not protected, what rests on ownership alone is let through')
+    warn(['enforcement'], 'observe: threads are not protected; the gateway permits requests that only ownership would refuse')
     if (config.ownership.lists !== 'upstream') {
-      warn(['ownership', 'lists'], `${config.ownership.lists} has no effect under observe: callers get what the upstream lists`)
+      warn(['ownership', 'lists'], `${config.ownership.lists} has no effect under observe: callers get the upstream's list`)
     }
   }
   if (config.authentication.mode === 'off') {
@@ -103,17 +107,17 @@ export function checkForWarnings(config: Config, referenced: ReadonlySet<string>
   for (const [key, issuer] of Object.entries(config.authentication.issuers)) {
     const at = ['authentication', 'issuers', key]
     if (issuer.insecureHttp) {
-      warn([...at, 'insecureHttp'], 'whoever is on the way between here and the issuer can make tokens of anybody')
+      warn([...at, 'insecureHttp'], 'anyone on the network path to the issuer can forge tokens for every user')
     }
     if (issuer.introspection !== undefined && !referenced.has([...at, 'introspection', 'clientSecret'].join('.'))) {
-      warn([...at, 'introspection', 'clientSecret'], 'is a secret in plain', 'write "${file:/run/secrets/…}" or "${env:…}"')
+      warn([...at, 'introspection', 'clientSecret'], 'is a secret in plain text', 'write "${file:/run/secrets/…}" or "${env:…}"')
     }
     const { id } = issuer.claims
     const path = [...at, 'claims', 'id']
     if (SHARED_CLAIMS.has(id) || id === issuer.audienceClaim) {
-      warn(path, `${id} is the same for everybody who comes through one application: they would all be one user`, 'write /sub')
+      warn(path, `${id} has one value for all users of an application: they would all be one user`, 'write /sub')
     } else if (PASSED_ON_CLAIMS.has(id)) {
-      warn(path, `${id} may be given to somebody else later, who then gets the threads, too`, 'write /sub')
+      warn(path, `${id} may be reassigned to another person later, who then gets the threads`, 'write /sub')
     }
   }
 }

@@ -128,7 +128,7 @@ async function compose(
 
   const revocations = await makeRevocationList(store, {
     onChange: () => answers.endRevoked(),
-    onFailure: (error) => log.error({ err: error }, 'the revocations could not be read: those that are known stay active'),
+    onFailure: (error) => log.error({ err: error }, 'the revocations cannot be read: the known ones stay active'),
   })
   const answers = makeOpenAnswers(clock, metrics.streams, revocations.isRevoked)
   const state = { isRevoked: revocations.isRevoked, isShuttingDown: false }

@@ -55,5 +55,5 @@ interface NodeSetting {
 export function roomWarning({ constrained, options }: NodeSetting): string | null {
   if (constrained === undefined || constrained === 0 || constrained > SMALL_CONTAINER) return null
   if (options.some((option) => /--max[-_]semi[-_]space[-_]size/.test(option))) return null
-  return `Node leaves new objects 1 MiB in so small a container, and a request costs three times the CPU: set NODE_OPTIONS=${ENOUGH_ROOM}`
+  return `In a container this small, Node's V8 semi-space is 1 MiB and a request costs three times the CPU: set NODE_OPTIONS=${ENOUGH_ROOM}`
 }

@@ -14,7 +14,7 @@ import type { Prepared } from '../snapshot/load.ts'
 
 export function sayClientToken(log: Logger): (userId: string) => void {
   return onceByName((principal) =>
-    log.warn({ principal }, "this token is a client's own, not a person's: all callers who use it are one user"),
+    log.warn({ principal }, 'this token belongs to a client, not a person: all callers who use it are one user'),
   )
 }
 
@@ -44,7 +44,7 @@ function sayEnforcement(enforcement: Enforcement, readiness: Readiness, metrics:
 }
 
 function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: ConfigurationMetrics, log: Logger): void {
-  if (shadow !== null) log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated, and not enforced')
+  if (shadow !== null) log.warn({ file: shadow.file, policy: shadow.hash }, 'a shadow policy is evaluated but not enforced')
   readiness.note(
     'shadowPolicy',
     shadow === null ? null : `${basename(shadow.file)} is evaluated beside the policy, and not enforced`,
@@ -72,13 +72,13 @@ export function sayLostStore(store: ReturnType<typeof storeOf>, mounts: string, 
   if (store.kind !== 'sqlite') return
   const fate = lostWith(store.file, mounts)
   if (fate === null) return
-  log.warn({ store: store.file }, `the ownership table is lost with ${fate}: threads then have no owner. Put it on a volume`)
+  log.warn({ store: store.file }, `the ownership table is in ${fate} and will be lost with it: store it on a volume`)
 }
 
 /** Reports how many unowned threads were seen under `observe`, now that it is over: other users may not claim them. */
 async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger): Promise<void> {
   const threads = await store.unowned().catch((error: unknown) => {
-    log.error({ err: error }, 'the threads that were seen under observe could not be counted')
+    log.error({ err: error }, 'the threads observed so far could not be counted')
     return 0
   })
   if (threads === 0) return
@@ -100,11 +100,11 @@ export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metr
       if (keys.stale()) {
         metrics.keysStale(key)
         stale.add(key)
-        log.warn({ issuer: key }, 'this issuer fails: its last good keys are used, as long as staleIfError allows')
+        log.warn({ issuer: key }, 'the issuer is unavailable: its last known keys stay valid for staleIfError')
       } else {
         metrics.keysFresh(key)
         stale.delete(key)
-        log.info({ issuer: key }, 'this issuer answers again')
+        log.info({ issuer: key }, 'the issuer is available again')
       }
     }
   }

@@ -18,8 +18,8 @@ export function openLimiter(ownership: Config['ownership'], pool: PostgresPool |
     pool,
     schema: named.settings.schema,
     onOutage: (error) => {
-      if (error === null) log.info('limits are counted together with the other replicas again')
-      else log.warn({ err: error }, 'limits cannot be counted in the database: each replica counts for itself meanwhile')
+      if (error === null) log.info('limits are shared with the other replicas again')
+      else log.warn({ err: error }, 'limits cannot be counted in the database: until they can, each replica counts separately')
     },
   })
 }

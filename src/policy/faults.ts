@@ -27,20 +27,19 @@ export function checkRules(file: PolicyFile, { issuers, forwardHeaders = [] }: P
     else denyFaults(rule, fault)
     callerFaults(rule, issuers, fault)
     for (const name of rule.headers ?? []) {
-      if (!known.includes(name.toLowerCase()))
-        fault('headers', `${name} is not in forwardHeaders`, 'add it there, or take it out')
+      if (!known.includes(name.toLowerCase())) fault('headers', `${name} is not in forwardHeaders`, 'add it there, or remove it')
     }
     checkProps(['rules', at, 'forwardedProps'], rule.forwardedProps ?? [], report)
   }
   for (const [at, { name }] of file.rules.entries()) {
     if (name !== undefined && file.rules.findIndex((other) => other.name === name) < at)
-      report(['rules', at, 'name'], `${name} names another rule, too`, 'a name is of one rule')
+      report(['rules', at, 'name'], `${name} is also the name of another rule`, 'give each rule its own name')
   }
   for (const [at, { issuer }] of file.operators.entries()) {
     if (issuer === undefined && issuers.length > 1)
-      report(['operators', at], 'does not say which issuer it speaks of', `add issuer: ${issuers.join(' or ')}`)
+      report(['operators', at], 'does not name its issuer', `add issuer: ${issuers.join(' or ')}`)
     if (issuer !== undefined && !issuers.includes(issuer))
-      report(['operators', at, 'issuer'], `no issuer is called ${issuer}`, `configured: ${issuers.join(', ')}`)
+      report(['operators', at, 'issuer'], `there is no issuer ${issuer}`, `configured: ${issuers.join(', ')}`)
   }
   checkProps(['forwardedProps'], file.forwardedProps, report)
 }
@@ -49,23 +48,22 @@ type Say = (key: string, message: string, hint?: string) => void
 
 function routeFaults(rule: RuleOfFile, fault: Say): void {
   if (rule.routes === 'all') {
-    if (rule.threads !== undefined) fault('threads', 'all has routes that are about no thread', 'name the routes')
-    if (rule.agents !== undefined) fault('agents', 'all has routes that are about no agent', 'name the routes')
+    if (rule.threads !== undefined) fault('threads', 'all includes routes without a thread', 'name the routes')
+    if (rule.agents !== undefined) fault('agents', 'all includes routes without an agent', 'name the routes')
     return
   }
   for (const id of rule.routes) {
-    if (rule.threads !== undefined && !THREAD_ROUTES.has(id))
-      fault('threads', `${id} is about no thread`, 'give it a rule of its own')
+    if (rule.threads !== undefined && !THREAD_ROUTES.has(id)) fault('threads', `${id} has no thread`, 'give it a separate rule')
     if (rule.agents !== undefined && !AGENT_ROUTES.has(id))
-      fault('agents', `${id} is about no agent`, `only ${[...AGENT_ROUTES].join(', ')}`)
+      fault('agents', `${id} has no agent`, `only ${[...AGENT_ROUTES].join(', ')}`)
     const rows = ALL_ROUTES.filter((row) => row.id === id)
     const taken = rows.map(({ method }) => method)
     const meant = rows.filter(({ method }) => rule.methods?.includes(method) !== false)
     const shared = rule.threads?.includes('shared') === true && THREAD_ROUTES.has(id)
     if (shared && meant.length > 0 && meant.every(({ right, leave }) => right === 'owner' && leave !== true))
-      fault('threads', `${id} stays with the owner, whatever was granted`, 'give it a rule of its own, without shared')
+      fault('threads', `${id} is for the owner only: grants never cover it`, 'give it a separate rule without shared')
     if (rule.methods !== undefined && !taken.some((method) => rule.methods?.includes(method))) {
-      fault('methods', `${id} has none of these methods`, `it takes ${taken.join(', ')}, or a rule of its own`)
+      fault('methods', `${id} has none of these methods`, `it has ${taken.join(', ')}; or give it a separate rule`)
     }
   }
 }
@@ -73,40 +71,40 @@ function routeFaults(rule: RuleOfFile, fault: Say): void {
 function allowFaults(rule: RuleOfFile, fault: Say): void {
   const allow = rule.allow ?? []
   if (rule.routes === 'all') {
-    fault('routes', 'all is for rules that deny', 'name the routes that it opens')
+    fault('routes', 'all is for deny rules only', 'name the routes to allow')
     return
   }
   const only = (allowed: readonly string[]): boolean => allow.every((who) => allowed.includes(who))
   for (const id of rule.routes) {
     if (THREAD_ROUTES.has(id) && rule.threads === undefined && allow.length > 0) {
-      fault('routes', `${id} is about a thread, and the rule does not say which`, 'add threads: [own]')
+      fault('routes', `${id} has a thread, but the rule names no threads`, 'add threads: [own]')
     }
     if (rule.threads?.includes('unknown') === true && !NEW_THREAD_ROUTES.has(id)) {
-      fault('threads', `${id} cannot be opened for threads without an owner`, `only ${[...NEW_THREAD_ROUTES].join(', ')}`)
+      fault('threads', `${id} cannot be allowed for threads without an owner`, `only ${[...NEW_THREAD_ROUTES].join(', ')}`)
     }
     if (id === 'threads/grants' && allow.includes('anonymous')) {
       const hint = "all anonymous callers are one owner: each could give away the others' threads"
-      fault('allow', 'threads/grants cannot be opened to anonymous', hint)
+      fault('allow', 'threads/grants cannot be allowed to anonymous', hint)
     }
     if (EVERYBODYS_ROUTES.has(id) && !only(['operator']))
-      fault('allow', `${id} reaches every user's threads`, 'it can be opened to operators alone')
+      fault('allow', `${id} reaches the threads of all users`, 'allow it to operators only')
     if (id === 'threads/list' && allow.includes('anonymous')) {
       const hint = "all anonymous callers are one owner: each would see the others' threads"
-      fault('allow', 'threads/list cannot be opened to anonymous', hint)
+      fault('allow', 'threads/list cannot be allowed to anonymous', hint)
     }
   }
   if (rule.threads?.includes('foreign') === true && !only(['operator'])) {
-    fault('threads', 'foreign threads can be opened to operators alone', 'give operators a rule of their own')
+    fault('threads', 'foreign threads can be allowed to operators only', 'give operators a separate rule')
   }
 }
 
 function denyFaults(rule: RuleOfFile, fault: Say): void {
   const relations = (['foreign', 'unknown'] as const).filter((relation) => rule.threads?.includes(relation))
   if (rule.refusal === 404 && relations.length === 1) {
-    fault('refusal', 'tells a thread of others from one that nobody owns', 'name both in threads, or write refusal: 403')
+    fault('refusal', 'reveals whether a thread has an owner', 'name both foreign and unknown, or write refusal: 403')
   }
   for (const key of ['forwardedProps', 'state', 'tools', 'headers', 'limits'] as const) {
-    if (rule[key] !== undefined) fault(key, 'is for rules that allow', 'what is denied passes nothing')
+    if (rule[key] !== undefined) fault(key, 'is for allow rules only', 'a denied request forwards nothing')
   }
 }
 
@@ -116,13 +114,13 @@ function callerFaults(rule: RuleOfFile, issuers: readonly string[], fault: Say):
     ['unless', rule.unless?.issuers],
   ] as const) {
     for (const issuer of named ?? []) {
-      if (!issuers.includes(issuer)) fault(key, `no issuer is called ${issuer}`, `configured: ${issuers.join(', ')}`)
+      if (!issuers.includes(issuer)) fault(key, `there is no issuer ${issuer}`, `configured: ${issuers.join(', ')}`)
     }
   }
   if (!(rule.deny ?? rule.allow ?? []).includes('anonymous')) return
-  if (rule.issuers !== undefined) fault('issuers', 'anonymous callers come from no issuer', 'give them a rule of their own')
+  if (rule.issuers !== undefined) fault('issuers', 'anonymous callers have no issuer', 'give them a separate rule')
   for (const key of ['roles', 'permissions', 'claims'] as const) {
-    if (rule[key] !== undefined) fault(key, `anonymous callers have no ${key}`, 'give them a rule of their own')
+    if (rule[key] !== undefined) fault(key, `anonymous callers have no ${key}`, 'give them a separate rule')
   }
 }
 
@@ -132,7 +130,7 @@ function checkProps(path: readonly PropertyKey[], props: PolicyFile['forwardedPr
       report(
         [...path, at, 'name'],
         `${name} reaches the agent's configuration, identity or storage`,
-        'write unsafe: true beside it if that is what you want',
+        'to accept this, add unsafe: true to the entry',
       )
     }
   }

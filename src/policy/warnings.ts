@@ -47,24 +47,24 @@ const MOST_COMPARED = 100_000
 
 const SILENCES: Readonly<Record<Silence, readonly [message: string, hint: string]>> = {
   'nobody-anonymous': [
-    'never matches: nobody is anonymous while authentication.mode is required',
-    'take it out, or set the mode to optional',
+    'never matches: authentication.mode is required, so no caller is anonymous',
+    'remove the rule, or set the mode to optional',
   ],
   'mode-off': [
-    'never matches: while authentication.mode is off nobody has an issuer, role, permission or claim, and nobody is an operator',
-    'take it out, or let people sign in',
+    'never matches: authentication.mode is off, so callers have no issuer, role, permission or claim, and none is an operator',
+    'remove the rule, or require sign-in',
   ],
-  'no-operators': ['never matches: the policy names no operators', 'name them under operators, or take the rule out'],
+  'no-operators': ['never matches: the policy has no operators', 'add them under operators, or remove the rule'],
   conditions: [
-    'never matches: nobody meets all that it asks of a caller',
-    'its issuers and claims, and those of its operators, exclude each other',
+    'never matches: no caller can meet all of its conditions',
+    'its issuers and claims contradict each other or those of operators',
   ],
-  unless: ['never matches: its unless excepts everybody whom it speaks of', 'take one of the two back'],
+  unless: ['never matches: unless exempts every caller that the rule selects', 'remove one of the two'],
 }
 
 const IDLE = [
-  'selects operators of whom no rule for operators speaks',
-  'its issuer, role or permission is excluded by the conditions of these rules',
+  'selects operators that no rule for operators can match',
+  'the conditions of these rules exclude its issuer, role or permission',
 ] as const
 
 function warnOfRule(line: Line, lines: readonly Line[], reach: Reach, warn: Report): void {
@@ -92,33 +92,33 @@ function warnOfRule(line: Line, lines: readonly Line[], reach: Reach, warn: Repo
 /** A rule that never allows or denies may still fail, and a failed rule refuses. */
 function stillRefusing({ when, unless }: Rule): string {
   const asked = [when, unless ?? {}].some(({ roles, permissions, claims }) => roles ?? permissions ?? claims)
-  return asked ? '; as it is, it refuses those whose claim is of another type' : ''
+  return asked ? '; it still refuses callers whose claim has another type' : ''
 }
 
 type Saying = (on: string, other: string) => readonly [message: string, hint: string]
 
 const ALL_DENIED: Saying = (on, other) => [
-  `allows nothing${on}: ${other} denies it all`,
-  'narrow the rule that denies, or take this one out',
+  `allows nothing${on}: ${other} denies all of it`,
+  'narrow the deny rule, or remove this one',
 ]
 
 const OPEN_BEFORE: Saying = (on, other) => [
-  `opens nothing${on} that ${other} does not open before it, so what it lets through and its limits never count`,
-  'the first rule that allows says what passes: put this one before it, or take it out',
+  `allows nothing${on} that ${other} does not already allow, so its forwarded fields and limits never apply`,
+  'the first matching allow rule decides: move this rule before it, or remove it',
 ]
 
 function warnOfAgents({ at, written }: Line, warn: Report): void {
   for (const [place, id] of (written.agents ?? []).entries()) {
     if (isAgentId(id)) continue
-    const hint = 'an agent id is of letters, digits, . _ - and is no word of a path'
+    const hint = 'an agent id has letters, digits, . _ - and is not a word of a route'
     warn(['rules', at, 'agents', place], 'never matches: no request can name this agent', hint)
   }
 }
 
 function warnOfNoOperators(silent: readonly Line[], warn: Report): void {
   const rules = silent.length === 0 ? '' : `, so these rules never match: ${silent.map(({ rule }) => placeOf(rule)).join(', ')}`
-  const message = `nobody is an operator while authentication.mode is off${rules}`
-  warn(['operators'], message, 'let people sign in, or take operators out')
+  const message = `no caller is an operator while authentication.mode is off${rules}`
+  warn(['operators'], message, 'require sign-in, or remove operators')
 }
 
 /** Routes that no caller may use, although no rule says so. */
@@ -136,10 +136,10 @@ function warnOfClosedRoutes(lines: readonly Line[], reach: Reach, said: readonly
     return rules.some((line) => !said.includes(line)) && rules.every(({ rule }) => reach.silenceOf(rule) !== null)
   })
   const say = (routes: readonly RouteId[], why: string, hint: string): void => {
-    if (routes.length > 0) warn(['rules'], `nobody may use ${routes.join(', ')}: ${why}`, hint)
+    if (routes.length > 0) warn(['rules'], `no caller may use ${routes.join(', ')}: ${why}`, hint)
   }
-  say(unsaid, 'no rule opens it', 'write a rule with allow: [] for what is closed on purpose')
-  say(silent, 'what opens it never matches', 'correct these rules, or write allow: [] there')
+  say(unsaid, 'no rule allows it', 'for routes that are closed on purpose, add a rule with allow: []')
+  say(silent, 'the rules that allow it never match', 'correct these rules, or write allow: [] there')
 }
 
 function routesOf({ routes }: RuleOfFile): readonly RouteId[] {
@@ -161,7 +161,7 @@ function placeOf(rule: Rule | null): string {
 
 function warnOfProps(path: readonly PropertyKey[], props: PolicyFile['forwardedProps'], warn: Report): void {
   for (const [at, { name }] of props.entries()) {
-    if (isUnsafeProp(name)) warn([...path, at, 'name'], `${name} is unsafe: callers choose what reaches the agent`)
+    if (isUnsafeProp(name)) warn([...path, at, 'name'], `${name} is unsafe: callers choose its value`)
   }
 }
 
@@ -172,14 +172,14 @@ function warnOfSharing({ sharing, rules }: PolicyFile, warn: Report): void {
   const [first] = opening
   if (!sharing) {
     const granting = lines.find(({ rule }) => isAllowing(rule) && isOn(rule, 'threads/grants'))
-    const off = 'no grant counts while sharing is false'
+    const off = 'grants have no effect while sharing is false'
     const hint = 'write sharing: true'
     if (first !== undefined) warn(['rules', first.at, 'threads'], `${off}, so shared never matches`, hint)
-    if (granting !== undefined) warn(['rules', granting.at, 'routes'], `${off}, so owners grant to no effect`, hint)
+    if (granting !== undefined) warn(['rules', granting.at, 'routes'], `${off}, so owners cannot share`, hint)
     return
   }
   if (first === undefined) {
-    warn(['sharing'], 'no rule opens shared threads', 'add shared to threads where own stands, or take it out')
+    warn(['sharing'], 'no rule allows shared threads', 'add shared to the threads of rules that have own, or set sharing: false')
     return
   }
   const opened = (id: RouteId): boolean => opening.some(({ rule }) => isOn(rule, id))
@@ -187,8 +187,8 @@ function warnOfSharing({ sharing, rules }: PolicyFile, warn: Report): void {
   warn(
     ['sharing'],
     opened('threads/messages')
-      ? 'shared threads are listed, and no rule opens agent/connect for them: a chat would not show them'
-      : 'a chat shows shared threads, and no rule opens threads/messages for them: they are in no list',
+      ? 'shared threads are listed, but no rule allows agent/connect for them: a chat cannot show them'
+      : 'a chat can show shared threads, but no rule allows threads/messages for them: no list has them',
     'add shared to the threads of both',
   )
 }

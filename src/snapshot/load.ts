@@ -42,7 +42,7 @@ export function prepare(file: string, environment: NodeJS.ProcessEnv): Outcome<P
     states = sources.states
     if (sources.isCurrent()) return { ...outcome, states }
   }
-  const fault = { file, path: '', message: 'changes while it is read', hint: 'replace files by renaming' }
+  const fault = { file, path: '', message: 'changed while it was read', hint: 'replace files by renaming' }
   return { ok: false, faults: [fault], states }
 }
 

@@ -37,9 +37,9 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
     metrics.reloaded('refused', number)
     readiness.note(
       'reload',
-      `the last change of the configuration was refused, and the previous one stays active: see the log for the errors in ${places.join(', ')}`,
+      `the last configuration change was rejected; the previous configuration stays active. The log has the errors in ${places.join(', ')}`,
     )
-    log.error({ cause, faults, generation: number }, 'the configuration was not changed: the last good one stays in force')
+    log.error({ cause, faults, generation: number }, 'the new configuration is invalid: the previous one stays active')
     return { outcome: 'refused', generation: number, faults }
   }
 
@@ -54,14 +54,14 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
       if (areSame(prepared.value.hashes, running.prepared.hashes)) {
         readiness.note('reload', null)
         metrics.reloaded('unchanged', running.number)
-        log.info({ cause, generation: running.number }, 'the configuration is as it was')
+        log.info({ cause, generation: running.number }, 'the configuration has not changed')
         return { outcome: 'unchanged', generation: running.number, faults: [] }
       }
       const fixed = needsRestart(running.prepared.config, prepared.value.config)
       if (fixed.length > 0) {
         return refused(
           cause,
-          fixed.map((key) => `${key} cannot change without a restart: take it back, or restart the gateway`),
+          fixed.map((key) => `${key} cannot change at runtime: revert it, or restart the gateway`),
           fixed,
         )
       }
@@ -77,7 +77,7 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
     const { config, policy } = next.prepared
     log.info(
       { cause, generation: next.number, policy: policy.hash, enforcement: config.enforcement },
-      'the configuration was changed',
+      'the new configuration is active',
     )
     return { outcome: 'reloaded', generation: next.number, faults: [] }
   }

@@ -59,7 +59,10 @@ export function makeAnswerRecheck({ invalidations, answers, allows, log }: Answe
       else unsettled.delete(owner)
       return allowed !== false
     } catch (error) {
-      log.error({ err: error }, 'an open answer could not be checked again: it will be, as soon as the store answers')
+      log.error(
+        { err: error },
+        'the access of an open stream could not be checked again: the gateway retries when the store is available',
+      )
       keepChecking(owner)
       return true
     }

@@ -15,7 +15,7 @@ export type SqliteInspection =
 /** `retry` is the lock wait in milliseconds, which blocks this process. `file` is an absolute path. */
 export function inspectSqlite(file: string, retry: number): SqliteInspection {
   const message = obstacle(null, placeOf(file))
-  if (message !== null) return { outcome: 'unusable', message: `${file}: ${message}`, hint: 'find out who took it away' }
+  if (message !== null) return { outcome: 'unusable', message: `${file}: ${message}`, hint: 'find out what removed it' }
   if (!existsSync(file)) return missing(file)
   try {
     const database = new Database(file, { fileMustExist: true, timeout: retry })
@@ -41,7 +41,7 @@ function opened(file: string, database: Database.Database): SqliteInspection {
   if (version > SCHEMA_VERSION) {
     return {
       outcome: 'unusable',
-      message: `${file} was used by a newer program: its schema is ${version}, and this one knows ${SCHEMA_VERSION}`,
+      message: `${file} was written by a newer version: its schema is ${version}, and this version knows ${SCHEMA_VERSION}`,
       hint: 'run the newer program, or restore a backup from before it',
     }
   }
@@ -62,8 +62,8 @@ function missing(file: string): SqliteInspection {
   } catch {
     return {
       outcome: 'unusable',
-      message: `${file} is not there, and cannot be made: ${folder} is no folder that can be written to`,
-      hint: 'mount a volume there that belongs to the user that runs the gateway',
+      message: `${file} does not exist and cannot be created: ${folder} is not a writable folder`,
+      hint: 'mount a volume there that the user of the gateway may write',
     }
   }
   return { outcome: 'missing' }

@@ -32,7 +32,7 @@ export async function openStoreWithPool(
 ): Promise<OpenedStore> {
   const named = storeOf(ownership)
   const missing = (place: string): StoreUnavailable =>
-    new StoreUnavailable(`the store ${place} is not there: check ownership.store, or make it with threadwarden store migrate`)
+    new StoreUnavailable(`the store ${place} does not exist: check ownership.store, or create it with threadwarden store migrate`)
   if (named.kind === 'sqlite') {
     if (!make && !existsSync(named.file)) throw missing(named.file)
     return { store: await openSqliteStore(named.file), pool: null }
@@ -46,6 +46,7 @@ export async function openStoreWithPool(
   }
   return openPostgresStore(settings, {
     cache,
-    onIdleFailure: (failure) => log?.warn({ detail: failure.message }, 'a connection to the store broke: the next one is new'),
+    onIdleFailure: (failure) =>
+      log?.warn({ detail: failure.message }, 'a connection to the store broke: the gateway opens a new one'),
   })
 }

@@ -32,11 +32,11 @@ export function keepRetention({ store, deleted, clock, log, interval = HOUR }: R
       await sleep(10, undefined, { signal: ended.signal })
     }
     if (pruned > 0)
-      log.info({ threads: pruned }, 'deleted threads were forgotten: they are older than ownership.retention.deleted')
+      log.info({ threads: pruned }, 'records of deleted threads older than ownership.retention.deleted were removed')
   }
   const run = async (): Promise<void> => {
     await once().catch((error: unknown) => {
-      if (!ended.signal.aborted) log.error({ err: error }, 'deleted threads could not be forgotten: it is tried again')
+      if (!ended.signal.aborted) log.error({ err: error }, 'records of deleted threads could not be removed: the gateway retries')
     })
     if (!ended.signal.aborted) timer = setTimeout(() => void run(), interval).unref()
   }

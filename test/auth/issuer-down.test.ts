@@ -6,8 +6,8 @@ import { claims, PAIRS, token } from '../../testing/support/signing.ts'
 import { until } from '../../testing/support/until.ts'
 
 const UNAVAILABLE = '503 keys-unavailable, nothing upstream'
-const FAILS = 'this issuer fails: its last good keys are used, as long as staleIfError allows'
-const ANSWERS = 'this issuer answers again'
+const FAILS = 'the issuer is unavailable: its last known keys stay valid for staleIfError'
+const ANSWERS = 'the issuer is available again'
 const FETCH_FAILED = 'the keys of an issuer could not be fetched'
 
 const good = token({ alg: 'RS256', kid: 'k1' }, claims(), PAIRS.rsa.privateKey)

@@ -89,7 +89,7 @@ void test('a warning alone is exit code 1, too, and warnings of the configuratio
   })
   const { code, stdout, stderr } = await runElsewhere(['--config', file])
   t.equal(code, 1)
-  t.match(stdout, /^ {2}WARNING {2}.*upstream\.headers\.x-api-key: looks like a secret in plain\n {11}→ write/m)
+  t.match(stdout, /^ {2}WARNING {2}.*upstream\.headers\.x-api-key: looks like a secret in plain text\n {11}→ write/m)
   t.match(stdout, /\n0 problems, 1 warning, /)
   t.notOk(stdout.includes('hunter2') || stderr.includes('hunter2'))
 })

@@ -10,7 +10,7 @@ import { configFile, serving, type Line } from '../../testing/support/program.ts
 const OPEN = 'version: 1\nrules:\n  - { routes: [info], allow: [signed-in] }\n'
 const CLOSED = 'version: 1\nrules:\n  - { routes: [info], allow: [] }\n'
 
-const changed = (cause: string) => (line: Line) => line['msg'] === 'the configuration was changed' && line['cause'] === cause
+const changed = (cause: string) => (line: Line) => line['msg'] === 'the new configuration is active' && line['cause'] === cause
 const refused = (line: Line) => String(line['msg']).startsWith('the configuration was not changed')
 
 function token(): string {
@@ -109,6 +109,6 @@ void test('SIGHUP reads the configuration anew at once, also where nothing has c
   writeFileSync(join(folder, 'policy.yaml'), OPEN)
   const { signal, line, end } = await serving(t, file)
   signal('SIGHUP')
-  t.match(await line(({ msg }) => msg === 'the configuration is as it was'), { cause: 'SIGHUP', generation: 1 })
+  t.match(await line(({ msg }) => msg === 'the configuration has not changed'), { cause: 'SIGHUP', generation: 1 })
   t.same(await end('SIGTERM'), { code: 0, signal: null }, 'it ends nothing')
 })

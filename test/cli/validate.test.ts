@@ -51,7 +51,7 @@ void test('--json of a valid one has nothing in its lists', async (t) => {
 
 void test('warnings alone are valid; with --strict they are not', async (t) => {
   const { file } = configFile(t, WARNED)
-  const warning = /^warning: .*:\d+: upstream\.headers\.x-api-key: looks like a secret in plain \(.*\)\n$/
+  const warning = /^warning: .*:\d+: upstream\.headers\.x-api-key: looks like a secret in plain text \(.*\)\n$/
   const lenient = await run(['validate', '--config', file])
   t.match(lenient, { code: 0, stdout: `${file} is valid\n`, stderr: warning })
   t.match(await run(['validate', '--config', file, '--strict']), { code: 1, stdout: '', stderr: warning })

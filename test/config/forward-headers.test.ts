@@ -62,7 +62,7 @@ void test('naming what passes anyway draws a warning', (t) => {
   const { warnings } = accepted({ forwardHeaders: names })
   t.same(
     warnings.map(({ message }) => message),
-    names.map((name) => `${name} passes without being named`),
+    names.map((name) => `${name} is forwarded by default`),
   )
   t.end()
 })

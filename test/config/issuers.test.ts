@@ -117,7 +117,7 @@ void test('an issuer of opaque tokens needs no algorithms, and there is one at m
     { path: 'authentication.issuers', message: /two entries have introspection/ },
   ])
   t.match(accepted(corp({ introspection: { ...INTROSPECTION, clientSecret: 'plain' } })).warnings, [
-    { path: at('.introspection.clientSecret'), message: 'is a secret in plain' },
+    { path: at('.introspection.clientSecret'), message: 'is a secret in plain text' },
   ])
   t.end()
 })

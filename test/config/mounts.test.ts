@@ -176,7 +176,7 @@ void test('headers of each are looked at, and none of them may be forwarded from
     'agents.a': { url: 'http://agent.internal' },
   })
   t.match(warnings, [
-    { path: 'upstreams.legal.headers.x-token', message: 'looks like a secret in plain' },
+    { path: 'upstreams.legal.headers.x-token', message: 'looks like a secret in plain text' },
     { path: 'agents.a.url', message: /past the gateway/, hint: /agents\.a\.headers/ },
   ])
   t.end()

@@ -116,7 +116,7 @@ void test('the key files of two issuers are reported together', (t) => {
 void test('with two issuers the shipped policy asks which one its operators are of', (t) => {
   const found = faults(issuer('other', { publicKeyFile: 'rsa.pem' }, ['RS256']))
   t.match(found, [
-    { path: 'operators.0', message: 'does not say which issuer it speaks of', hint: 'add issuer: corp or other' },
+    { path: 'operators.0', message: 'does not name its issuer', hint: 'add issuer: corp or other' },
     { path: 'operators.1' },
   ])
   t.end()

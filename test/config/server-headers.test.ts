@@ -48,7 +48,7 @@ void test('a line break that a secret brings along is refused as well', (t) => {
 void test('what is called like a secret and stands in plain draws a warning that does not tell it', (t) => {
   for (const name of ['authorization', 'X-Service-Token', 'x-api-key', 'x-secret', 'x-password', 'x-credential']) {
     const { warnings } = accepted(headers({ [name]: 'hunter2' }))
-    t.match(warnings, [{ path: `upstream.headers.${name}`, message: 'looks like a secret in plain', hint: /\$\{file:/ }])
+    t.match(warnings, [{ path: `upstream.headers.${name}`, message: 'looks like a secret in plain text', hint: /\$\{file:/ }])
     t.notMatch(JSON.stringify(warnings), /hunter2/)
   }
   t.end()

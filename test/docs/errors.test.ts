@@ -22,8 +22,14 @@ void test('every reason, with its code', (t) => {
   t.end()
 })
 
-void test('every code says when, every reason says why', (t) => {
-  for (const [name = '', , , when] of named('Codes')) t.match(when, /\S/, name)
-  for (const [name = '', , why] of named('Reasons')) t.match(why, /\S/, name)
+void test('every code and every reason has a cause and a remedy', (t) => {
+  for (const [name = '', , , when, remedy] of named('Codes')) {
+    t.match(when, /\S/, name)
+    t.match(remedy, /\S/, name)
+  }
+  for (const [name = '', , why, remedy] of named('Reasons')) {
+    t.match(why, /\S/, name)
+    t.match(remedy, /\S/, name)
+  }
   t.end()
 })

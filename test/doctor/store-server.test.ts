@@ -56,7 +56,7 @@ void test('a server that takes no writes is a problem', async (t) => {
   const { url, admin } = await startPostgres(t)
   await admin(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`)
   const { of } = await examined(t, { 'ownership.store': url }, SLOW)
-  t.match(of('store.server'), { level: 'problem', message: /takes no writes: it is a standby or read only/ })
+  t.match(of('store.server'), { level: 'problem', message: /accepts no writes: it is a standby or read-only/ })
 })
 
 void test('so is a user who may not make the tables, or not use them', async (t) => {

@@ -168,7 +168,7 @@ void test('a store that fails after the upstream has answered is logged, and spo
   const store = portOf<SettlementStore>({ settle: () => Promise.reject(new Error('the disk is full')) })
   const claims = makeSettlement(store, '', () => 0, makeMetrics().requests, log)
   await claims.settle(permit('POST', 'agent/a/run'), { registration: 7, deletion: null }, NONE, answered(200))
-  t.match(lines, [{ msg: 'the ownership table could not be brought up to date', err: { message: 'the disk is full' } }])
+  t.match(lines, [{ msg: 'the ownership table could not be updated', err: { message: 'the disk is full' } }])
 })
 
 void test('what is about no thread has no key', (t) => {

@@ -28,9 +28,9 @@ const UNSAFE = [
 for (const name of UNSAFE) {
   void test(`${name} needs unsafe: true, and draws a warning then`, (t) => {
     const fault = { path: 'forwardedProps.0.name', message: `${name} reaches the agent's configuration, identity or storage` }
-    t.match(faultsIn(policy([{ name }])), [{ ...fault, hint: 'write unsafe: true beside it if that is what you want' }])
+    t.match(faultsIn(policy([{ name }])), [{ ...fault, hint: 'to accept this, add unsafe: true to the entry' }])
     t.match(faultsIn(policy([{ name, unsafe: false }])), [fault])
-    const warning = { path: 'forwardedProps.0.name', message: `${name} is unsafe: callers choose what reaches the agent` }
+    const warning = { path: 'forwardedProps.0.name', message: `${name} is unsafe: callers choose its value` }
     t.match(load(policy([{ name, unsafe: true }])), { ok: true, value: { warnings: [warning] } })
     t.end()
   })

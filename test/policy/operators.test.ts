@@ -17,7 +17,7 @@ void test('with one issuer its key may be left out', (t) => {
 
 void test('with two issuers it must be named', (t) => {
   t.match(faultsIn(policy([{ issuer: 'a', role: 'x' }, { role: 'x' }]), ['a', 'b']), [
-    { path: 'operators.1', message: 'does not say which issuer it speaks of', hint: 'add issuer: a or b' },
+    { path: 'operators.1', message: 'does not name its issuer', hint: 'add issuer: a or b' },
   ])
   t.match(faultsIn(SHIPPED, ['a', 'b']), [{ path: 'operators.0' }, { path: 'operators.1' }])
   t.end()

@@ -17,7 +17,7 @@ void test('a rule about threads says which', (t) => {
   for (const route of ['agent/run', 'agent/stop', 'threads/messages', 'threads/update', 'threads/state', 'annotate']) {
     const fault = {
       path: 'rules.0.routes',
-      message: `${route} is about a thread, and the rule does not say which`,
+      message: `${route} has a thread, but the rule names no threads`,
       hint: 'add threads: [own]',
     }
     t.match(faultsIn(ruled([{ routes: [route], allow: ['signed-in'] }])), [fault])
@@ -50,7 +50,9 @@ void test('threads without an owner are opened for run, connect and suggest alon
   ]
   for (const route of others) {
     const hint = 'only agent/run, agent/connect, agent/suggest'
-    t.match(opened(route), [{ path: 'rules.0.threads', message: `${route} cannot be opened for threads without an owner`, hint }])
+    t.match(opened(route), [
+      { path: 'rules.0.threads', message: `${route} cannot be allowed for threads without an owner`, hint },
+    ])
   }
   t.end()
 })
@@ -103,13 +105,13 @@ void test('grants are never opened to anonymous: all of them are one owner', (t)
   const faults = (...allow: string[]) => faultsIn(ruled([{ routes: ['threads/grants'], allow, threads: ['own'] }]))
   const fault = {
     path: 'rules.0.allow',
-    message: 'threads/grants cannot be opened to anonymous',
+    message: 'threads/grants cannot be allowed to anonymous',
     hint: /^all anonymous callers are one owner/,
   }
   t.match(faults('signed-in', 'anonymous'), [fault])
   t.same(faults('signed-in'), [])
   t.match(faultsIn(ruled([{ routes: ['threads/grants'], allow: ['signed-in'], threads: ['unknown'] }])), [
-    { path: 'rules.0.threads', message: 'threads/grants cannot be opened for threads without an owner' },
+    { path: 'rules.0.threads', message: 'threads/grants cannot be allowed for threads without an owner' },
   ])
   t.end()
 })
@@ -133,7 +135,7 @@ void test('the list is never opened to anonymous: all of them are one owner', (t
   t.match(faultsIn(ruled([{ routes: ['threads/list'], allow: ['signed-in', 'anonymous'] }])), [
     {
       path: 'rules.0.allow',
-      message: 'threads/list cannot be opened to anonymous',
+      message: 'threads/list cannot be allowed to anonymous',
       hint: /^all anonymous callers are one owner/,
     },
   ])

@@ -69,7 +69,7 @@ const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometim
   ],
   'an exception of everybody, by issuer': [
     { ...INFO, issuers: ['corp'], unless: { issuers: ['corp', 'partner'] } },
-    /^rules\.0: never matches: its unless excepts everybody whom it speaks of \(/,
+    /^rules\.0: never matches: unless exempts every caller that the rule selects \(/,
     { ...INFO, issuers: ['corp', 'partner'], unless: { issuers: ['corp'] } },
   ],
   'an exception of every issuer that there is': [
@@ -99,7 +99,7 @@ const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometim
   ],
   'operators of an issuer that has none': [
     { ...CLEAR, issuers: ['partner'] },
-    /^rules\.0: never matches: nobody meets all that it asks of a caller \(/,
+    /^rules\.0: never matches: no caller can meet all of its conditions \(/,
     { ...CLEAR, issuers: ['partner', 'corp'] },
   ],
   'a claim of two values at once': [
@@ -133,7 +133,7 @@ for (const [what, [never, why, sometimes, mode]] of Object.entries(NEVER)) {
 
 void test('rules for operators where the policy names none', (t) => {
   const [first, ...rest] = warned([CLEAR], { operators: [] })
-  t.match(first, /^rules\.0: never matches: the policy names no operators \(name them under operators/)
+  t.match(first, /^rules\.0: never matches: the policy has no operators \(name them under operators/)
   t.match(rest, [/^rules: nobody may use threads\/clear: /])
   t.same(warned([{ ...INFO, allow: ['operator', 'signed-in'] }], { operators: [] }), [], 'others are spoken of, too')
   t.end()
@@ -141,7 +141,7 @@ void test('rules for operators where the policy names none', (t) => {
 
 void test('a selector of operators of whom no rule for operators speaks', (t) => {
   const operators = [...OPERATORS, { issuer: 'partner', role: 'operator' }]
-  const idle = /^operators\.1: selects operators of whom no rule for operators speaks \(/
+  const idle = /^operators\.1: selects operators that no rule for operators can match \(/
   says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }), [idle])
   says(t, warned([{ ...CLEAR, unless: { issuers: ['partner'] } }], { operators }), [idle])
   says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }, 'off'), [/^operators: nobody is an operator/])
@@ -333,10 +333,10 @@ void test('a switch for sharing without rules, and rules without the switch', (t
   t.same(warned([{ ...READ, threads: ['own'] }]), [])
   says(t, warned([{ ...READ, threads: ['own'] }], on), [/^sharing: no rule opens shared threads \(add shared to threads/])
   says(t, warned([READ]), [
-    /^rules\.0\.threads: no grant counts while sharing is false, so shared never matches \(write sharing: true\)$/,
+    /^rules\.0\.threads: grants have no effect while sharing is false, so shared never matches \(write sharing: true\)$/,
   ])
   says(t, warned([{ ...READ, threads: ['own'] }, GRANTS]), [
-    /^rules\.1\.routes: no grant counts while sharing is false, so owners grant to no effect \(write sharing: true\)$/,
+    /^rules\.1\.routes: grants have no effect while sharing is false, so owners cannot share \(write sharing: true\)$/,
   ])
   t.same(
     warned([

@@ -77,6 +77,6 @@ void test('files that never stop changing are refused', async (t) => {
   })
   t.match(prepare(file, {}), {
     ok: false,
-    faults: [{ file, path: '', message: 'changes while it is read', hint: 'replace files by renaming' }],
+    faults: [{ file, path: '', message: 'changed while it was read', hint: 'replace files by renaming' }],
   })
 })

@@ -167,7 +167,7 @@ void test('the admin API reads the configuration anew, for who has the credentia
   t.match(await ask(good, 'GET'), [404, {}])
   t.match(await ask(good, 'POST', '{"force":true}'), [400, {}])
   t.notOk(
-    scene.lines.some(({ msg }) => msg === 'the configuration was changed'),
+    scene.lines.some(({ msg }) => msg === 'the new configuration is active'),
     'none of them changed anything',
   )
   t.same(await ask(good), [200, { outcome: 'reloaded', generation: 2, faults: [] }])

@@ -135,6 +135,6 @@ void testFirstPair(
       { user_id: 'corp:alice' },
       { user_id: 'corp:alice' },
     ])
-    t.ok(gateway.lines.some((line) => line['msg'] === 'the ownership table could not be brought up to date'))
+    t.ok(gateway.lines.some((line) => line['msg'] === 'the ownership table could not be updated'))
   },
 )

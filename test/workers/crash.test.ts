@@ -22,7 +22,7 @@ void test('the others serve on, and it is started again', async (t) => {
   t.equal(await workers[1]!.reads(alice, 't1'), 200)
   // Whoever is there is ready, and says that somebody is missing until nobody is.
   t.equal((await scene.ready()).status, 200)
-  await scene.line(({ msg, worker }) => msg === 'the worker serves again' && worker === 1)
+  await scene.line(({ msg, worker }) => msg === 'the worker is serving again' && worker === 1)
   t.same((await scene.ready()).json, { status: 'ready', pending: {} })
   t.not(scene.processOf(1), dying)
   t.equal(scene.processOf(2), other)

@@ -78,7 +78,7 @@ void test('a worker that hangs does not keep the others from their end', async (
   process.kill(hanging, 'SIGSTOP')
   t.same(await scene.end('SIGTERM'), { code: 0, signal: null })
   t.match(
-    scene.lines.filter(({ msg }) => msg === 'a worker did not end in time: the gateway kills it'),
+    scene.lines.filter(({ msg }) => msg === 'a worker did not exit in time: the gateway kills it'),
     [{ worker: 1, level: 'error' }],
   )
 })

@@ -45,14 +45,14 @@ void test('one that cannot put a change in force begins anew, by what is in forc
   await workerPool.ask('prepare', prepared)
   // It dies between the two steps, and the next one has no prepared configuration.
   process.kill(workerOf(process.pid, 1), 'SIGKILL')
-  await until(() => said('the worker serves again').length === 1)
+  await until(() => said('the worker is serving again').length === 1)
   const [other, able] = [workerOf(process.pid, 1), workerOf(process.pid, 2)]
   setActive(2)
   await workerPool.order('activate', null)
   t.notOk(isThere(other), 'it serves nobody by the old one when the order is done')
   t.ok(isThere(able))
   t.match(said('a worker failed to apply'), [{ worker: 1, err: { message: /no prepared configuration/ } }])
-  await until(() => said('the worker serves again').length === 2)
+  await until(() => said('the worker is serving again').length === 2)
   t.same(begun, [1, 1, 1, 2])
 })
 
@@ -73,7 +73,7 @@ void test('one that hangs is ended and begins anew, also where nobody asks anyth
   const { said } = await startPool(t, { longestAnswer: 1000, lookEvery: 20 })
   const hanging = workerOf(process.pid, 1)
   process.kill(hanging, 'SIGSTOP')
-  await until(() => said('the worker serves again').length === 1)
+  await until(() => said('the worker is serving again').length === 1)
   t.notOk(isThere(hanging))
   t.match(said('a worker ended'), [{ worker: 1, signal: 'SIGKILL' }])
 })

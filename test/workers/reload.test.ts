@@ -33,18 +33,18 @@ void test('when the operator has the answer, every worker goes by it', async (t)
     scene.write({})
     t.match((await scene.operate('/reload', undefined, 'POST')).json, { outcome: DONE, generation: 2 * round + 3 })
   }
-  await scene.line(({ msg, generation }) => msg === 'the configuration was changed' && generation === 9)
-  t.equal(scene.lines.filter(({ msg }) => msg === 'the configuration was changed').length, 8, 'one line each')
+  await scene.line(({ msg, generation }) => msg === 'the new configuration is active' && generation === 9)
+  t.equal(scene.lines.filter(({ msg }) => msg === 'the new configuration is active').length, 8, 'one line each')
 })
 
 void test('SIGHUP and a changed file do the same', async (t) => {
   const scene = await startScene(t)
   scene.write(SMALL)
   scene.signal('SIGHUP')
-  await scene.line(({ msg, generation }) => msg === 'the configuration was changed' && generation === 2)
+  await scene.line(({ msg, generation }) => msg === 'the new configuration is active' && generation === 2)
   t.same(await renamed(scene), [413, 413])
   scene.write({ limits: { newThreads: 'off', requests: 'off', body: '1KiB' } })
-  await scene.line(({ msg, generation }) => msg === 'the configuration was changed' && generation === 3)
+  await scene.line(({ msg, generation }) => msg === 'the new configuration is active' && generation === 3)
   t.not((await renamed(scene))[0], 413)
 })
 
@@ -61,7 +61,7 @@ void test('a broken file leaves all as it is, also a worker that begins meanwhil
   // Whoever is killed takes along what is not written yet.
   await until(() => scene.lines.filter(refused).length === 2)
   process.kill(scene.processOf(2), 'SIGKILL')
-  await scene.line(({ msg, worker }) => msg === 'the worker serves again' && worker === 2)
+  await scene.line(({ msg, worker }) => msg === 'the worker is serving again' && worker === 2)
   t.same(await renamed(scene), [413, 413])
   await until(() => scene.lines.filter(refused).length === 4)
   t.ok(
@@ -116,7 +116,7 @@ void test('keys that are no longer those that were checked let no worker begin; 
   })
   t.equal((await scene.ready()).status, 200)
   writeFileSync(keyFile, good)
-  await scene.line(({ msg, worker }) => msg === 'the worker serves again' && worker === 1)
+  await scene.line(({ msg, worker }) => msg === 'the worker is serving again' && worker === 1)
 })
 
 void test('the number of workers, and what is bound once, change with a restart alone', async (t) => {

@@ -19,7 +19,7 @@ export const LEAST_MINUTES = 20
 const SPARE_FILES = 10
 
 /** The line of level `error` that is caused on purpose, by a policy that can't be read. */
-const REFUSED_CHANGE = 'error: the configuration was not changed: the last good one stays in force'
+const REFUSED_CHANGE = 'error: the new configuration is invalid: the previous one stays active'
 
 /** All of them. */
 export function demandsOf(result: SoakResult): readonly Demand[] {

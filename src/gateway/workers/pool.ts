@@ -104,11 +104,11 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       await wait()
       try {
         const handle = await exclusively(async () => (isRetired() ? null : launch(number)))
-        if (handle !== null) log.info({ worker: number }, 'the worker serves again')
+        if (handle !== null) log.info({ worker: number }, 'the worker is serving again')
         return handle
       } catch (error) {
         const detail = error instanceof Error ? error.message : String(error)
-        log.error({ worker: number, detail }, 'a worker could not be started: the gateway tries again')
+        log.error({ worker: number, detail }, 'a worker did not start: the gateway retries')
       }
     }
     return null
@@ -138,7 +138,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       void attend(handle)
       const { code, signal } = await handle.gone
       if (isRetired()) return
-      log.error({ worker: number, code, signal }, 'a worker ended: its streams are cut, and the gateway restarts it')
+      log.error({ worker: number, code, signal }, 'a worker exited: its streams are cut, and the gateway restarts it')
       if (performance.now() - startedAt > LONG_LIFE_MS) pause = FIRST_PAUSE_MS
     }
   }
@@ -161,7 +161,10 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     order: (name, asked) =>
       askAll((handle) =>
         handle.ask(name, asked).catch(async (error: unknown) => {
-          log.error({ worker: handle.number, err: error }, 'a worker failed to apply what all apply: the gateway ends it')
+          log.error(
+            { worker: handle.number, err: error },
+            'a worker failed to apply a change that the others applied: the gateway ends it',
+          )
           handle.kill()
           await handle.gone
         }),
@@ -177,7 +180,7 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       retired.abort()
       const stop = async (handle: WorkerHandle): Promise<void> => {
         const kill = (error?: unknown): void => {
-          log.error({ worker: handle.number, err: error }, 'a worker did not end in time: the gateway kills it')
+          log.error({ worker: handle.number, err: error }, 'a worker did not exit in time: the gateway kills it')
           handle.kill()
         }
         const late = setTimeout(kill, deadline + LONGEST_CLOSE_MS)

@@ -192,6 +192,6 @@ function withCredentials({ sources, ...prepared }: Prepared, number: number, log
 
 /** The remaining workers serve on; a gateway without any is not ready. */
 function sayWorkers(readiness: ReturnType<typeof makeReadiness>, serving: number, size: number): void {
-  readiness.set('workers', serving === 0 ? 'no worker serves yet' : null)
-  readiness.note('workers', serving === size ? null : `${serving} of ${size} workers serve: the others are being started`)
+  readiness.set('workers', serving === 0 ? 'no worker is ready yet' : null)
+  readiness.note('workers', serving === size ? null : `${serving} of ${size} workers are ready: the others are starting`)
 }

@@ -74,7 +74,7 @@ export function makeApp(parts: AppParts): PublicApp {
     // A closed socket no longer knows its address.
     const client = request.ip
     if (connection.open.length >= MAX_PIPELINED) {
-      log.info({ client, requestId: request.id }, 'too many requests at once on a connection')
+      log.info({ client, requestId: request.id }, 'too many concurrent requests on one connection')
       request.raw.socket.destroy()
       return void reply.hijack()
     }

@@ -68,7 +68,7 @@ export function makeSettlement(
       await note(...said)
     } catch (error) {
       // The row keeps its owner, which is the safe state. The upstream has answered already.
-      log.error({ err: error }, 'the ownership table could not be brought up to date')
+      log.error({ err: error }, 'the ownership table could not be updated')
     }
   }
   return {

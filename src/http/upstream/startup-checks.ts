@@ -93,7 +93,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
     look(upstream) {
       const looks = { claim: warnOfOldThreads, verify: tryToVerify, deny: () => Promise.resolve() }
       Promise.all([looks[parts.unknownThread](upstream), warnOfOpenUpstream()]).catch((error: unknown) =>
-        parts.log.error({ err: error }, 'the upstream could not be looked at'),
+        parts.log.error({ err: error }, 'the upstream could not be checked'),
       )
     },
   }

@@ -65,7 +65,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
   const doubt = (why: string): void => {
     if (doubted === why) return
     doubted = why
-    log.warn({ detail: why }, `upstream.transport says ${named}, and the upstream does not answer as one`)
+    log.warn({ detail: why }, `upstream.transport says ${named}, but the upstream answers otherwise`)
   }
 
   const met = (now: RuntimeFacts, version: string): void => {

@@ -77,7 +77,7 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
     return response
   }
   const refusal = (why: string): Response => {
-    log.error({ why }, 'a request came to the runtime past the gateway: are all three hooks installed?')
+    log.error({ why }, 'a request reached the runtime without passing the gateway: check that all three hooks are installed')
     return refused('internal')
   }
   let closing = false
@@ -111,7 +111,7 @@ export async function makeHooks<Runtime extends object>(options: HooksOptions<Ru
         return undefined
       }
       await response.body?.cancel()
-      return refusal('it was answered by nobody')
+      return refusal('no handler answered it')
     },
   }
 
@@ -157,7 +157,7 @@ function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string 
   const faults = [
     ...(other === undefined
       ? []
-      : [{ file, path: other.place.join('.'), message: 'hooks stand in front of one runtime', hint: 'take threadwarden serve' }]),
+      : [{ file, path: other.place.join('.'), message: 'hooks serve one runtime', hint: 'use threadwarden serve' }]),
     ...(mounts[0].transport === 'single-route'
       ? [{ file, path: 'upstream.transport', message: 'hooks call the runtime by its routes', hint: 'leave it out' }]
       : []),

@@ -40,7 +40,7 @@ export function databaseOn(pool: PostgresPool, identity: SchemaIdentity): Databa
 export const ATTEMPTS = 20
 
 export function crossed(): StoreUnavailable {
-  return new StoreUnavailable('the ownership store failed: the row of a thread was changed by others again and again')
+  return new StoreUnavailable('the ownership store failed: the row of a thread kept changing')
 }
 
 /** PostgreSQL cannot store U+0000. Only for text that is never compared. */
@@ -69,8 +69,8 @@ export interface SchemaIdentity {
 
 export function schemaIdentityFrom(opened: number, settings: PostgresSettings): SchemaIdentity {
   const other =
-    `schema ${settings.schema} in ${placeOf(settings)} is another one than was opened: it was lost and made anew; ` +
-    'put a backup back, or start all gateways again to go on with what is there'
+    `schema ${settings.schema} in ${placeOf(settings)} is not the one that was opened: it was lost and recreated; ` +
+    'restore a backup, or restart all gateways to continue with the new one'
   let last: number | null = opened
   const listeners: (() => void)[] = []
   return {

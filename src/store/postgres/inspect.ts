@@ -46,12 +46,12 @@ async function seen(pool: PostgresPool, settings: PostgresSettings, place: strin
     },
     [schema],
   )
-  if (server === undefined) return unusable(`${place} did not answer`, 'look at the server')
-  if (server.readOnly) return unusable(`${placeOf(settings)} takes no writes: it is a standby or read only`, 'name the primary')
+  if (server === undefined) return unusable(`${place} did not answer`, 'check the server')
+  if (server.readOnly) return unusable(`${placeOf(settings)} accepts no writes: it is a standby or read-only`, 'name the primary')
   const state = await schemaStateOf(pool, settings)
   if (state.missing.length > 0 && !(server.mayMakeTables ?? server.mayMakeSchema)) {
     return unusable(
-      `the user ${user} may not make the tables of ${place}`,
+      `the user ${user} may not create the tables of ${place}`,
       `let it: CREATE SCHEMA ${schema} AUTHORIZATION ${user}`,
     )
   }

@@ -38,7 +38,7 @@ export async function schemaStateOf(
   }
   for (const { number, name, checksum } of known.slice(0, latest)) {
     if (applied.find((one) => one.number === number)?.checksum === checksum) continue
-    throw refused(`${says}: its migration ${number} (${name}) was changed: it is of another build of this program`)
+    throw refused(`${says}: its migration ${number} (${name}) differs: another build of this program wrote it`)
   }
   return { applied: latest, missing: known.slice(latest) }
 }

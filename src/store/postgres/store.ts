@@ -82,9 +82,9 @@ async function stateOf(pool: PostgresPool, { schema, user }: PostgresSettings): 
   const [row] = await pool.query<{ standby: boolean; readOnly: boolean; usable: boolean; made: number | null }>({ text }, [
     Object.values(tablesIn(schema)),
   ])
-  if (row === undefined) throw new PostgresFailure('the server did not say what it holds')
+  if (row === undefined) throw new PostgresFailure('the server did not report its state')
   const { made } = row
-  if (row.standby) return { made, fault: 'the server is a standby and takes no writes: name the primary in ownership.store' }
-  if (row.readOnly) return { made, fault: 'the server is set to read only, and takes no writes' }
+  if (row.standby) return { made, fault: 'the server is a standby and accepts no writes: name the primary in ownership.store' }
+  if (row.readOnly) return { made, fault: 'the server is read-only and accepts no writes' }
   return { made, fault: row.usable ? null : `the user ${user} may not read and write all tables of the schema ${schema}` }
 }

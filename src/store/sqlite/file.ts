@@ -224,7 +224,7 @@ export function identityOf(path: string): string | null {
 /** @returns why the file at a path can't replace the one before; null if it can */
 export function obstacle(before: Place | null, now: Place): string | null {
   if (before === null && now.file === null && now.log !== null)
-    return 'its file is gone, and the -wal beside it is of it: put the file back, or, to begin with an empty table, in which every thread is nobody’s, take the -wal and -shm away'
+    return 'its file is gone, and the -wal beside it is of it: restore the file; or, to begin with an empty table in which no thread has an owner, remove the -wal and -shm away'
   if (before === null) return null
   if (now.file === null) return 'its file is not there any more: put it back'
   // SQLite would write the old file's changes into the new one.

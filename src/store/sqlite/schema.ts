@@ -161,7 +161,7 @@ export function schemaOf(database: Database.Database): number {
   for (const { number, name, checksum } of MIGRATIONS.slice(0, version)) {
     const there = applied.find((one) => one.number === number)
     if (there?.checksum === checksum) continue
-    throw new Error(`its migration ${number} (${name}) was changed: it is of another build of this program`)
+    throw new Error(`its migration ${number} (${name}) differs: another build of this program wrote it`)
   }
   return version
 }
