@@ -98,6 +98,7 @@ const ALLOWED = {
   ],
   'tools/import-export': [
     'core',
+    'document/nearest.ts',
     'operator',
     'http/upstream',
     ...port('administration', 'claims', 'observations', 'state', 'thread'),

@@ -2,7 +2,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { SourceFault, type SourceLine } from './problem.ts'
-import { suggestion } from './users.ts'
+import { suggestion } from '../../document/nearest.ts'
 
 /** The longest record, in bytes: otherwise a quote that is never closed would take in the whole file. */
 const MOST_RECORD = 64 * 1024
@@ -44,7 +44,7 @@ export async function* csvLines<C extends string>(
 function readHeader<C extends string>(record: readonly string[], columns: readonly C[], required: readonly C[]): readonly C[] {
   for (const [at, name] of record.entries()) {
     if (!(columns as readonly string[]).includes(name))
-      throw new SourceFault(`line 1: the format has no column "${name}": ${suggestion(name, columns)}`)
+      throw new SourceFault(`line 1: the format has no column "${name}": ${suggestion(name, columns, 'it has')}`)
     if (record.indexOf(name) !== at) throw new SourceFault(`line 1: the column "${name}" is there twice`)
   }
   for (const name of required) if (!record.includes(name)) throw new SourceFault(`line 1: the column "${name}" is missing`)

@@ -2,7 +2,7 @@
 import { makeJsonReader } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import type { SourceLine } from './problem.ts'
-import { suggestion } from './users.ts'
+import { suggestion } from '../../document/nearest.ts'
 
 /** The longest line, in bytes. */
 const MOST_LINE = 64 * 1024
@@ -30,7 +30,7 @@ function read<C extends string>(
   const reading = reader.push(text) ?? reader.end()
   if (isRefusal(reading)) return { fault: faultOf(reading.reason) }
   const unknown = Object.keys(reading.value).find((key) => !(columns as readonly string[]).includes(key))
-  if (unknown !== undefined) return { fault: `the format has no key "${unknown}": ${suggestion(unknown, columns)}` }
+  if (unknown !== undefined) return { fault: `the format has no key "${unknown}": ${suggestion(unknown, columns, 'it has')}` }
   return { fields: reading.value as Partial<Record<C, unknown>> }
 }
 
