@@ -2,6 +2,8 @@
 import type { Report } from '../document/document.ts'
 import type { Config, IssuerConfig } from './schema.ts'
 
+const DEFAULT_AUDIT_FILE = './data/audit.jsonl'
+
 /** True for a key that is in the file, and has no default value by chance. */
 type IsWritten = (...path: readonly string[]) => boolean
 
@@ -10,7 +12,10 @@ export function checkForUnused(config: Config, isWritten: IsWritten, warn: Repor
     if (isWritten(...path)) warn(path, `has no effect ${when}`, hint)
   }
   const { audit, streams, cors, authentication, identity, upstream, upstreams, agents } = config
-  if (audit.to !== 'file') unused(['audit', 'file'], `with audit.to: ${audit.to}`, 'write to: file, or remove this key')
+  // The documented configuration names the default file beside `to: off`.
+  const isDefault = isWritten('audit', 'to') && audit.file === DEFAULT_AUDIT_FILE
+  if (audit.to !== 'file' && !isDefault)
+    unused(['audit', 'file'], `with audit.to: ${audit.to}`, 'write to: file, or remove this key')
   if (streams.tokenExpiry !== 'grace') {
     const hint = 'write tokenExpiry: grace, or remove this key'
     unused(['streams', 'grace'], `with streams.tokenExpiry: ${streams.tokenExpiry}`, hint)
@@ -60,6 +65,7 @@ function unusedOf(issuer: IssuerConfig): readonly (readonly [key: string, when: 
   if (source === null && !hasNoKeys) return []
   const ofKeys = ['keyCache', 'staleIfError'].map((key) => [key, when] as const)
   // The introspection endpoint may need them as well.
-  const ofFetches = issuer.introspection === undefined ? ['ca', 'insecureHttp', 'bearerTokenFile'].map((key) => [key, when] as const) : []
+  const ofFetches =
+    issuer.introspection === undefined ? ['ca', 'insecureHttp', 'bearerTokenFile'].map((key) => [key, when] as const) : []
   return [...ofKeys, ...ofFetches]
 }

@@ -19,7 +19,5 @@ export function faultLine(fault: Fault): string {
 export function inOrder(faults: readonly Fault[]): readonly Fault[] {
   const files = [...new Set(faults.map(({ file }) => file))]
   const lineOf = ({ line = Number.MAX_SAFE_INTEGER }: Fault): number => line
-  return faults.toSorted(
-    (one, other) => files.indexOf(one.file) - files.indexOf(other.file) || lineOf(one) - lineOf(other),
-  )
+  return faults.toSorted((one, other) => files.indexOf(one.file) - files.indexOf(other.file) || lineOf(one) - lineOf(other))
 }
