@@ -14,14 +14,15 @@ export function completionFor(program: CommandGroup): Command {
     usage: ['bash|zsh|fish'],
     about: `Prints a completion script for a shell.
 
-bash: source <(threadwarden completion bash), in ~/.bashrc
+bash: add this line to ~/.bashrc: source <(threadwarden completion bash)
 
-zsh: source <(threadwarden completion zsh), in ~/.zshrc after compinit
+zsh: add this line to ~/.zshrc, after compinit: source <(threadwarden completion zsh)
 
 fish: threadwarden completion fish > ~/.config/fish/completions/threadwarden.fish`,
     positionals: { SHELL: 'bash, zsh or fish' },
     options: {},
-    exitCodes: ['printed', 'a failure'],
+    exitCodes: { 0: 'printed', 1: 'failed' },
+    examples: ['threadwarden completion bash', 'threadwarden completion fish > ~/.config/fish/completions/threadwarden.fish'],
 
     async run(_values, terminal, [shell = '', ...more]) {
       const script = Object.hasOwn(SCRIPTS, shell) && more.length === 0 ? SCRIPTS[shell] : undefined

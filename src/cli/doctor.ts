@@ -25,13 +25,21 @@ const OPTIONS = {
 
 export function doctorOn(machine: () => Machine): Command {
   return defineCommand({
-    about: `Checks the store, the issuers, the upstreams and the gateway itself, as the gateway and its clients use them, and says what to
-do about each finding. It reports what it could not check. Nothing is changed, and nothing is run without --run.`,
+    about: `Checks the store, the issuers, the upstreams and the running gateway, as the gateway and its clients use them. Each problem and
+warning comes with a remedy. A check that cannot be made is reported as unknown. The doctor changes nothing without --run. With
+--run it creates a thread, which stays in the upstream and in the ownership table.`,
     options: OPTIONS,
-    exitCodes: ['no problem and no warning (unknown counts as neither)', 'problems, warnings or an invalid configuration'],
+    exitCodes: {
+      0: 'no problem and no warning; unknown counts as neither',
+      1: 'a problem or a warning, or an invalid configuration',
+    },
+    examples: [
+      'threadwarden doctor',
+      'threadwarden doctor --token-file token.txt --url https://chat.example.com/api/copilotkit --run default',
+    ],
 
     async run(values, terminal) {
-      const file = configFile(values)
+      const file = configFile(terminal, values)
       const findings = await diagnose(terminal, file, readWishes(values), machine())
       if (values.json) printData(terminal, asData(findings))
       else printLines(terminal, report(findings.map(harmlessFinding)))

@@ -20,10 +20,15 @@ const OPTIONS = {
 
 export const command = defineCommand({
   usage: ['--token-id ID', '--user USER', '--list'],
-  about: `Revokes a token, or the tokens of a user, in the store that the configuration names. Gateways on that store refuse them within
-a second, without a restart.`,
+  about: `Revokes a token, or the tokens of a user, before they expire. Gateways with the same store refuse them within a second, without a
+restart. It does not change who owns a thread: threadwarden threads revoke removes an owner.`,
   options: OPTIONS,
-  exitCodes: ['done', 'nothing to lift, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'there was no such revocation to remove, an invalid configuration or a failing store' },
+  examples: [
+    'threadwarden revoke --token-id 7f3a',
+    'threadwarden revoke --user corp:alice --before now',
+    'threadwarden revoke --list',
+  ],
 
   async run(values, terminal) {
     const { lift, json } = values

@@ -16,21 +16,22 @@ const DEFAULT_GRACE_S = 30
 const MARGIN_S = 5
 
 export const command = defineCommand({
-  about: `Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
+  about: `Runs the gateway. Log lines go to stdout as JSON. The line "listening" names the bound addresses.
 
-SIGTERM and SIGINT drain: /readyz fails at once. After SIGTERM the gateway continues to accept requests for shutdown.delay, so
-that load balancers notice. Then it accepts no new requests and lets running ones end. Streams that are still open ${MARGIN_S} s before
-the end of the grace period (TERMINATION_GRACE_PERIOD_SECONDS, by default ${DEFAULT_GRACE_S}) end with a RUN_ERROR event. A second signal
+SIGTERM and SIGINT stop the gateway, and /readyz fails at once. After SIGTERM the gateway accepts requests for shutdown.delay, so
+that load balancers notice the stop. Then it refuses new requests and waits for running ones. It ends open streams with a
+RUN_ERROR event ${MARGIN_S} s before the end of the grace period (TERMINATION_GRACE_PERIOD_SECONDS, default ${DEFAULT_GRACE_S}). A second signal
 ends the process at once.
 
-The gateway watches the configuration, its policies, secrets, keys and certificates. It applies a change as a whole, within two
-seconds and without ending requests; SIGHUP and POST /reload of the admin API apply it at once. An invalid change is not applied:
-the log, /readyz and a metric say why. Changes of listeners and of the store need a restart.`,
+The gateway watches the configuration, its policies, secrets, keys and certificates. It applies a change as a whole within two
+seconds and does not interrupt requests. SIGHUP and POST /reload of the admin API apply a change at once. The gateway does not
+apply an invalid change: the log, /readyz and a metric report it. Changes of listeners, workers, audit and the store need a restart.`,
   options: { config: CONFIG },
-  exitCodes: ['stopped by a signal', 'an invalid configuration or a failed start'],
+  exitCodes: { 0: 'stopped by a signal', 1: 'invalid configuration, or the start failed' },
+  examples: ['threadwarden serve', 'threadwarden serve --config /etc/threadwarden/threadwarden.yaml'],
 
   async run(values, terminal) {
-    const file = configFile(values)
+    const file = configFile(terminal, values)
     let gateway: Gateway | undefined
     const outcome = prepare(file, terminal.env)
     if (!outcome.ok) {

@@ -10,15 +10,17 @@ import { complain, harmless, paintFor, printData, printLines, type Paint, type T
 import { loadConfig } from './input-files.ts'
 
 export const command = defineCommand({
-  about: `Runs test files: YAML with principals, threads and the expected answers to their requests (docs/how-to/authorize/try-a-policy.md). A failure names the
-expected answer, the actual one, and the rule that decided. Nothing is started and nothing is fetched.`,
+  about: `Runs policy tests: YAML files with principals, threads and the expected answers to their requests
+(docs/how-to/authorize/try-a-policy.md). A failure names the expected decision, the actual one and the rule that decided. It starts
+nothing and fetches nothing.`,
   positionals: { 'TEST…': 'test files' },
   options: {
     config: value('FILE', 'the configuration (YAML or JSON): its issuers, mode and policy, unless a test file names a policy'),
     junit: value('FILE', 'also writes the results there as JUnit XML'),
     json: jsonFlag('{"passed", "failed", "files"}'),
   },
-  exitCodes: ['all tests pass', 'a test fails or a file is invalid'],
+  exitCodes: { 0: 'all tests pass', 1: 'a test fails, or a file is invalid' },
+  examples: ['threadwarden test policy.test.yaml', 'threadwarden test policy.test.yaml --junit results.xml'],
 
   run(values, terminal, positionals) {
     if (positionals.length === 0) throw new UsageError('name a test file')

@@ -11,8 +11,8 @@ const RIGHTS: readonly Right[] = ['read', 'write']
 
 export const command = defineCommand({
   usage: ['--thread ID (--user USER | --group GROUP) --right read|write'],
-  about: `Grants a thread, and replaces an earlier grant of the user or group on it. The right to write includes the right to read.
-Deleting, archiving and granting stay with the owner.`,
+  about: `Grants a thread to a user or a group, and replaces an earlier grant. The right to write includes the right to read. Only the owner
+can delete, archive and share the thread.`,
   options: {
     config: CONFIG,
     thread: value('ID', 'the thread; it must have an owner'),
@@ -22,7 +22,14 @@ Deleting, archiving and granting stay with the owner.`,
     scope: THREAD_SCOPE,
     json: jsonFlag('{"thread", "grant", "outcome"}', WITH_SCOPE),
   },
-  exitCodes: ['granted', "the user's own thread, no owner, too many grants, an invalid configuration or a failing store"],
+  exitCodes: {
+    0: 'granted',
+    1: 'the user owns the thread, the thread has no owner or too many grants, an invalid configuration or a failing store',
+  },
+  examples: [
+    'threadwarden grants add --thread t-1 --user corp:bob --right read',
+    'threadwarden grants add --thread t-1 --group corp:support --right write',
+  ],
 
   async run({ thread, right: named, json, ...values }, terminal) {
     const threadId = threadIdOf(thread)

@@ -13,8 +13,8 @@ const PAGE = 1000
 
 export const command = defineCommand({
   usage: ['(--thread ID | --user USER | --group GROUP)'],
-  about: `Shows the grants on a thread, or those that name a user or a group. What a user may use through a group is shown with the
-group.`,
+  about:
+    'Lists the grants on a thread, or the grants to a user or a group. Grants to the groups of a user are listed only with --group.',
   options: {
     config: CONFIG,
     thread: value('ID', 'the grants on this thread, oldest first; without --scope it is of upstream'),
@@ -23,7 +23,8 @@ group.`,
     scope: SCOPE_FILTER,
     json: jsonFlag('{"grants"}'),
   },
-  exitCodes: ['done', 'the thread does not exist or was deleted, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'the thread does not exist or was deleted, an invalid configuration or a failing store' },
+  examples: ['threadwarden grants list --thread t-1', 'threadwarden grants list --user corp:bob'],
 
   async run(values, terminal) {
     const { thread, user, group } = values

@@ -16,7 +16,8 @@ export const command = defineCommand({
     scope: THREAD_SCOPE,
     json: jsonFlag('{"thread", "removed"}', WITH_SCOPE),
   },
-  exitCodes: ['done', 'there was no such grant, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'there was no such grant, an invalid configuration or a failing store' },
+  examples: ['threadwarden grants remove --thread t-1 --user corp:bob'],
 
   async run(values, terminal) {
     const threadId = threadIdOf(values.thread)

@@ -7,10 +7,11 @@ import { loadConfig } from '../input-files.ts'
 import { withProgress } from '../with-progress.ts'
 
 export const command = defineCommand({
-  about: `Copies the SQLite store as it is at one moment, while gateways write to it. The copy is checked, and gets its name only when it
-is complete and on the disk. To restore it, stop the gateways, replace the store with the copy, and remove the -wal and -shm
-files beside it. Back up a PostgreSQL store with the tools of PostgreSQL, for example pg_dump.
-The copy holds user ids, thread ids, names and the secret of list cursors: protect it as you protect the store.`,
+  about: `Copies the SQLite store as of one moment, while gateways write to it. It checks the copy, and gives it its name only when it is
+complete and on disk. To restore it, stop the gateways, replace the store with the copy, and delete the -wal and -shm files beside
+it. Back up a PostgreSQL store with the tools of PostgreSQL, for example pg_dump.
+
+The copy contains user ids, thread ids, names and the secret of list cursors. Protect it like the store.`,
   positionals: { TO: 'the file of the copy; its folder must exist' },
   options: {
     config: CONFIG,
@@ -18,7 +19,8 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
     quiet: QUIET,
     json: jsonFlag('{"file", "bytes", "schema"}'),
   },
-  exitCodes: ['done', 'failed, interrupted or an invalid configuration', 'wrong usage or a PostgreSQL store'],
+  exitCodes: { 0: 'done', 1: 'failed, interrupted or an invalid configuration', 2: 'wrong usage or a PostgreSQL store' },
+  examples: ['threadwarden store backup /backup/ownership.db'],
 
   async run(values, terminal, [target, ...more]) {
     if (target === undefined || more.length > 0) throw new UsageError('name one file to copy to')

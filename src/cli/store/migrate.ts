@@ -5,15 +5,19 @@ import { loadConfig } from '../input-files.ts'
 import { inspectStore, type Inspected, withStore } from '../with-store.ts'
 
 export const command = defineCommand({
-  about: `Migrates the store to the schema of this program, and makes a missing store. A starting gateway does the same. Use this command
-to migrate earlier, for example as a database user who may change tables while that of the gateway may not. Gateways of the
-previous version continue to work meanwhile only if the release notes say so.`,
+  about: `Migrates the store to the schema of this program, and creates a missing store. A starting gateway does the same. Use this command
+to migrate earlier, for example as a database user with more rights than the gateway. Gateways of the previous version work during
+a migration only if the release notes say so.`,
   options: {
     config: CONFIG,
     check: flag('only checks, and changes nothing'),
     json: jsonFlag('{"from", "to", "migrated"}', ': numbers of schemas, null for a missing store'),
   },
-  exitCodes: ["the store has this program's schema", 'it does not (--check), an invalid configuration or a failing store'],
+  exitCodes: {
+    0: 'the store has the schema of this program',
+    1: 'another schema (--check), an invalid configuration or a failing store',
+  },
+  examples: ['threadwarden store migrate', 'threadwarden store migrate --check'],
 
   async run(values, terminal) {
     const prepared = loadConfig(terminal, values)

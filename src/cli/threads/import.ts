@@ -21,21 +21,28 @@ import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
 export const command = defineCommand({
   usage: ['FILE', '--from-upstream (--map FILE | --owner-field FIELD --issuer KEY)', '--from-observed'],
-  about: `Imports the owners of existing threads. It never replaces an owner: a thread with another owner, a deleted one, one that other
-users ran under enforcement: observe, and one that the source gives to two users is a conflict, which is only reported. The
-source is read to its end before anything is written. After an interruption or a failure of the store, run the same command
-again: imported threads then count as there already.
+  about: `Imports the owners of existing threads. It never replaces an owner. It reports a conflict and changes nothing if a thread has
+another owner, is deleted, was run by other users under enforcement: observe, or has two users in the source. The command reads the
+whole source before it writes. After an interruption, run the same command again.
 
-FILE as csv has a header with the columns thread and user, and any of agent, name, archived, created, used, deleted, scope; as
-jsonl, an object with these keys in each line. user is issuer:subject, or nobody for a thread that no user may use. scope is
-the key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
+FILE as csv has a header with the columns thread and user, and optionally agent, name, archived, created, used, deleted, scope. As
+jsonl it has one object with these keys per line. user is issuer:subject, or nobody for a thread that no user may use. scope is the
+key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
 
---from-upstream reads the list of the first runtime, or of the one that --scope names. The owners come from a mapping or from a
-field of the list. --from-observed reads all upstreams, or the one that --scope names: a thread that one user ran becomes theirs,
-and one that several users ran is a conflict, for threads assign.`,
+--from-upstream reads the thread list of a runtime: the first one, or the one that --scope names. The owners come from a mapping or
+from a field of the list. --from-observed uses the observations under enforcement: observe of all upstreams, or of the one that
+--scope names. The user who ran a thread becomes its owner. A thread that several users ran is a conflict: use threads assign.`,
   positionals: { FILE: 'a file, or - for stdin' },
   options: OPTIONS,
-  exitCodes: ['all threads are imported', 'conflicts or invalid lines, interrupted, an invalid configuration or a failing store'],
+  exitCodes: {
+    0: 'all threads are imported',
+    1: 'conflicts or invalid lines, interrupted, an invalid configuration or a failing store',
+  },
+  examples: [
+    'threadwarden threads import owners.csv --dry-run',
+    'threadwarden threads import --from-upstream --owner-field createdById --issuer corp',
+    'threadwarden threads import --from-observed',
+  ],
 
   async run(values, terminal, positionals) {
     const task = importTask(values, positionals)

@@ -8,8 +8,8 @@ import { countOf, userOf } from '../argument-values.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
-  about: `Shows threads with their owners, in the order of their scopes and ids. The scope is the key of the upstream, also if the
-configuration no longer has it; threads of upstream have none.`,
+  about: `Lists threads with their owners, in the order of their scopes and ids. The scope is the key of the upstream, also if the
+configuration no longer has it. Threads of upstream have no scope.`,
   options: {
     config: CONFIG,
     user: value('USER', 'only threads of this user: issuer:subject, or anonymous'),
@@ -20,7 +20,8 @@ configuration no longer has it; threads of upstream have none.`,
     limit: { ...value('N', 'at most N threads; threads export writes all of them'), default: '100' },
     json: jsonFlag('{"threads", "more"}'),
   },
-  exitCodes: ['done', 'an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'an invalid configuration or a failing store' },
+  examples: ['threadwarden threads list --user corp:alice'],
 
   async run({ user, agent, deleted, all, limit: most, ...values }, terminal) {
     if (deleted && all) throw new UsageError('name --deleted or --all')

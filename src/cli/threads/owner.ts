@@ -15,7 +15,8 @@ export const command = defineCommand({
   about: 'Shows the owner of a thread, the grants on it, and the users who ran it under enforcement: observe.',
   positionals: { ID: 'the thread' },
   options: { config: CONFIG, scope: THREAD_SCOPE, json: jsonFlag('{"thread", "row", "grants", "observed"}', WITH_SCOPE) },
-  exitCodes: ['the thread has an owner', 'it has none, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'the thread has an owner', 1: 'the thread has no owner, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads owner t-1'],
 
   async run(values, terminal, positionals) {
     const threadId = threadNamed(positionals)

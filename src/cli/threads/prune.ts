@@ -13,11 +13,11 @@ import { onStore } from '../with-store.ts'
 const STEP = 500
 
 export const command = defineCommand({
-  about: `Deletes rows. The gateway then does not know these threads: with unknownThread: claim, the first user of an id claims it, with
-what the upstream still has of the thread. Before you delete rows of live threads, make sure that the upstream has deleted
-them too.
+  about: `Deletes rows of the ownership table. The gateway then no longer knows these threads. With unknownThread: claim, the first user who
+runs such a thread owns it, with all messages that the upstream still has. Before you delete rows of live threads, make sure that
+the upstream has deleted these threads.
 
-WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h, d, w).`,
+WHEN is a time with its zone (2026-01-31T12:00:00Z) or an age (90d, 12h; units s, m, h, d, w).`,
   options: {
     config: CONFIG,
     'deleted-before': value('WHEN', 'threads that their owner deleted before, and of which the upstream confirmed the deletion'),
@@ -27,7 +27,8 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
     quiet: QUIET,
     json: jsonFlag('{"dryRun", "pruned", "complete"}'),
   },
-  exitCodes: ['done', 'interrupted, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'interrupted, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads prune --deleted-before 90d --dry-run'],
 
   async run(values, terminal) {
     const asked = rulesIn(values['deleted-before'], values['unused-since'], Date.now())

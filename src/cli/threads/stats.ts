@@ -17,9 +17,11 @@ const LABELS: Readonly<Record<keyof StoreStats, string>> = {
 }
 
 export const command = defineCommand({
-  about: 'Counts what is in the store. With --scope, revocations are not counted: they belong to no upstream.',
+  about: `Counts the threads, owners, grants and conflicts in the store. With --scope it does not count revocations, which belong to no
+upstream.`,
   options: { config: CONFIG, scope: SCOPE_FILTER, json: jsonFlag('the counts as an object') },
-  exitCodes: ['done', 'an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'an invalid configuration or a failing store' },
+  examples: ['threadwarden threads stats'],
 
   async run(values, terminal) {
     return onStore(terminal, values, async ({ store, scope }) => {

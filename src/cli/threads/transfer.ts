@@ -12,10 +12,10 @@ const STEP = 500
 
 export const command = defineCommand({
   usage: ['--from USER --to USER'],
-  about: `Gives all threads of a user to another user: deleted ones too, with what was granted to the user and observed of them under
-enforcement: observe. Grants on the threads stay. The command works in steps. After an interruption, run the same command again.
+  about: `Gives all threads of a user to another user, including deleted threads, received grants and observations under enforcement:
+observe. Grants on the threads stay. The command works in steps: after an interruption, run it again.
 
-Threads that the user starts meanwhile stay theirs. Revoke the user's tokens first to prevent that.`,
+New threads of the first user stay theirs. To prevent new threads, revoke the tokens of the user first.`,
   options: {
     config: CONFIG,
     from: value('USER', 'the owner: issuer:subject, also of an issuer that is no longer configured, or anonymous'),
@@ -25,7 +25,8 @@ Threads that the user starts meanwhile stay theirs. Revoke the user's tokens fir
     quiet: QUIET,
     json: jsonFlag('{"moved", "complete"}'),
   },
-  exitCodes: ['done', 'the thread has another owner, interrupted, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'the thread has another owner, interrupted, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads transfer --from corp:bob --to corp:alice'],
 
   async run({ from, to, thread, ...values }, terminal) {
     if (from === undefined || to === undefined) throw new UsageError('name --from USER and --to USER')

@@ -10,12 +10,13 @@ const STEP = 500
 
 export const command = defineCommand({
   usage: ['USER (--yes | --dry-run)'],
-  about: `Erases a user, which cannot be undone. Their threads become deleted threads without owner and name, so that no user can claim
-what the upstream still has of them. Grants that the user gave or received are deleted, and observations under enforcement:
-observe. The command works in steps. After an interruption, run the same command again.
+  about: `Erases the data of a user. You cannot undo this. The threads of the user become deleted threads without owner and name, so that no
+other user can claim what the upstream still has. Grants that the user gave or received and observations under enforcement: observe
+are deleted. The command works in steps: after an interruption, run it again.
 
-Revocations of the user stay, or revoked tokens would be valid again. The log, the audit log, backups and the upstream are not
-changed (docs/how-to/operate/store.md). Revoke the user's tokens first (threadwarden revoke --user): new requests of the user are stored.`,
+Revocations of the user stay: without them, revoked tokens would be valid again. The upstream, the log, the audit log and backups
+do not change (docs/how-to/operate/store.md). Revoke the tokens of the user first (threadwarden revoke --user): the store keeps
+the data of new requests.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: {
     config: CONFIG,
@@ -24,7 +25,8 @@ changed (docs/how-to/operate/store.md). Revoke the user's tokens first (threadwa
     quiet: QUIET,
     json: jsonFlag('{"user", "dryRun", "threads", "granted", "received", "observed", "complete"}'),
   },
-  exitCodes: ['done', 'interrupted, an invalid configuration or a failing store', 'wrong usage or without --yes'],
+  exitCodes: { 0: 'done', 1: 'interrupted, an invalid configuration or a failing store', 2: 'wrong usage, or without --yes' },
+  examples: ['threadwarden user erase corp:alice --dry-run', 'threadwarden user erase corp:alice --yes'],
 
   async run(values, terminal, positionals) {
     const user = userNamed(positionals)
