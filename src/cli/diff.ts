@@ -76,7 +76,7 @@ function entries({ routes, threads, agents, callers, before, after }: Difference
   const named = more > 1 ? [...callers.slice(0, MOST_CALLERS), `and ${more} more (--json names them)`] : callers
   return [
     ['  routes', [routes.join(', ')]],
-    ['  threads', threads.length === 0 ? [] : [threads.join('; ')]],
+    ['  threads', threads.length === 0 ? [] : [threads.map((one) => (one === 'unknown' ? 'unowned' : one)).join('; ')]],
     ['  agents', agents.length === 0 ? [] : [agents.join(', ')]],
     ['  callers', named],
     ['  before', verdictLines(before)],

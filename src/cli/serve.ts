@@ -4,6 +4,7 @@ import { startGateway, type Gateway } from '../gateway/start.ts'
 import { nodeOptions, oldSpace, roomWarning } from '../gateway/memory-budgets.ts'
 import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
+import type { Config } from '../config/schema.ts'
 import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/reload.ts'
 import { configFile, printErrors } from './input-files.ts'
@@ -46,7 +47,7 @@ apply an invalid change: the log, /readyz and a metric report it. Changes of lis
     if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain(terminal))
       log.warn(
         { delayMs: config.shutdown.delay, deadlineMs: timeToDrain(terminal) },
-        'shutdown.delay takes the whole grace period: no stream can come to its end. Set TERMINATION_GRACE_PERIOD_SECONDS to more',
+        'shutdown.delay takes the whole grace period, so open streams are cut: increase TERMINATION_GRACE_PERIOD_SECONDS',
       )
     const room = roomWarning({ constrained: process.constrainedMemory(), options: nodeOptions() })
     if (room !== null) log.warn(room)
@@ -67,7 +68,7 @@ apply an invalid change: the log, /readyz and a metric report it. Changes of lis
         },
       })
     } catch (error) {
-      throw new CommandFailed(`error: ${error instanceof Error ? error.message : String(error)}`)
+      throw new CommandFailed(`error: ${startFailure(error, config)}`)
     }
     log.info(
       {
@@ -98,6 +99,23 @@ const start: typeof startGateway = async (prepared, log, surroundings) => {
   if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
   const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
   return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
+}
+
+/** Names the key of the listener that could not be opened. */
+export function startFailure(error: unknown, { listen, health, admin }: Config): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const [, code = '', address = ''] = /\blisten (EADDRINUSE|EACCES|EADDRNOTAVAIL): .* (\S+)$/.exec(message) ?? []
+  const listeners = Object.entries({ listen, health, ...(admin === undefined ? {} : { admin }) })
+  const [key = '', { host, port } = { host: '', port: 0 }] = listeners.find(([, one]) => address.endsWith(`:${one.port}`)) ?? []
+  if (key === '') return message
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${key}.port: another process listens on ${address} (stop it, or write another port)`
+    case 'EACCES':
+      return `${key}.port: this user may not listen on port ${port} (write a port from 1024)`
+    default:
+      return `${key}.host: this machine does not have the address ${host} (write 0.0.0.0, or an address of this machine)`
+  }
 }
 
 /** Resolves with the first signal to stop; a second signal ends the process at once. */

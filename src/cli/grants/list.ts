@@ -17,7 +17,7 @@ export const command = defineCommand({
     'Lists the grants on a thread, or the grants to a user or a group. Grants to the groups of a user are listed only with --group.',
   options: {
     config: CONFIG,
-    thread: value('ID', 'the grants on this thread, oldest first; without --scope it is of upstream'),
+    thread: value('ID', 'the grants on this thread, oldest first; without --scope, a thread of upstream'),
     user: value('USER', 'the grants of this user, in the order of thread ids'),
     group: value('GROUP', 'the grants of this group'),
     scope: SCOPE_FILTER,
@@ -39,12 +39,12 @@ export const command = defineCommand({
         const key = keyOf(on)
         const grants = await store.grants(key, null)
         if (grants === null)
-          throw new CommandFailed(`there is no live thread ${threadText(key)}: only a thread with an owner has grants`)
+          throw new CommandFailed(`${threadText(key)} does not exist or was deleted: only a thread with an owner has grants`)
         found = grants.map((grant) => ({ ...grant, ...key }))
       } else found = await allTo(store, on, scope)
       warnOfNoSharing(terminal, prepared.policy)
       if (values.json) printData(terminal, { grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
-      else if (found.length === 0) complain(terminal, 'nothing was granted')
+      else if (found.length === 0) complain(terminal, 'there are no grants')
       else for (const one of found) print(terminal, `${typeof on === 'string' ? '' : `${threadText(one)}: `}${grantLine(one)}`)
       return EXIT.fine
     })

@@ -2,6 +2,7 @@
 import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite/backup.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, UsageError } from '../command.ts'
+import { sizeText } from '../../document/quantities.ts'
 import { print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
 import { withProgress } from '../with-progress.ts'
@@ -12,7 +13,7 @@ complete and on disk. To restore it, stop the gateways, replace the store with t
 it. Back up a PostgreSQL store with the tools of PostgreSQL, for example pg_dump.
 
 The copy contains user ids, thread ids, names and the secret of list cursors. Protect it like the store.`,
-  positionals: { TO: 'the file of the copy; its folder must exist' },
+  positionals: { TO: 'the file for the copy, in a folder that exists' },
   options: {
     config: CONFIG,
     force: flag('replaces an existing file'),
@@ -23,14 +24,12 @@ The copy contains user ids, thread ids, names and the secret of list cursors. Pr
   examples: ['threadwarden store backup /backup/ownership.db'],
 
   async run(values, terminal, [target, ...more]) {
-    if (target === undefined || more.length > 0) throw new UsageError('name one file to copy to')
+    if (target === undefined || more.length > 0) throw new UsageError('name one file for the copy')
     const prepared = loadConfig(terminal, values)
     const named = storeOf(prepared.config.ownership)
     if (named.kind === 'postgres') {
       const { schema } = named.settings
-      throw new UsageError(
-        `the store is on PostgreSQL: back it up with pg_dump --schema=${schema}, or as the server is backed up`,
-      )
+      throw new UsageError(`the store is on PostgreSQL: use pg_dump --schema=${schema}, or the backup of the server`)
     }
     return withProgress(terminal, values, async ({ signal, progress }) => {
       let copied: Backup
@@ -55,12 +54,12 @@ The copy contains user ids, thread ids, names and the secret of list cursors. Pr
         progress.end()
       }
       if (values.json) printData(terminal, { file: target, ...copied }, 0)
-      else print(terminal, `${named.file} was copied to ${target}: ${copied.bytes} bytes, schema ${copied.schema}`)
+      else print(terminal, `${named.file} was copied to ${target}: ${sizeText(copied.bytes)}, schema ${copied.schema}`)
       return EXIT.fine
     })
   },
 })
 
 function hintFor({ message }: BackupFailed): string {
-  return message.endsWith('is there already: name another file') ? ', or write over it with --force' : ''
+  return message.endsWith('already exists: name another file') ? ', or replace it with --force' : ''
 }

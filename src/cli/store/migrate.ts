@@ -39,11 +39,13 @@ a migration only if the release notes say so.`,
 type Report = (store: Inspected, from: number | null) => string
 
 const REPORTS: Readonly<Record<'same' | 'behind' | 'migrated', Report>> = {
-  same: ({ place, latest }) => `${place} has schema ${latest}: there is nothing to do`,
+  same: ({ place, latest }) => `${place} has schema ${latest}, the one of this program`,
   behind: ({ place, latest }, from) =>
     from === null
-      ? `${place} is not there; it would be made, with schema ${latest}`
-      : `${place} has schema ${from}, and this program has ${latest}`,
+      ? `${place} does not exist: store migrate creates it with schema ${latest}`
+      : `${place} has schema ${from}, and this program needs schema ${latest}`,
   migrated: ({ place, latest }, from) =>
-    from === null ? `${place} was made, with schema ${latest}` : `${place} was brought from schema ${from} to schema ${latest}`,
+    from === null
+      ? `${place} was created with schema ${latest}`
+      : `${place} was migrated from schema ${from} to schema ${latest}`,
 }

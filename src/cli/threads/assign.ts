@@ -18,7 +18,7 @@ and settles what was observed under enforcement: observe. If the table has no ro
     config: CONFIG,
     to: value('USER', 'the new owner: issuer:subject'),
     scope: THREAD_SCOPE,
-    expect: value('WHO', 'changes nothing unless WHO is the owner: a user, nobody (owner revoked), or none (no row)'),
+    expect: value('WHO', 'changes nothing unless WHO is the owner: a user, nobody (owner revoked) or none (no row)'),
     json: jsonFlag('{"thread", "outcome", "before"} or {"thread", "outcome", "user"}', WITH_SCOPE),
   },
   exitCodes: { 0: 'the user is the owner', 1: 'the owner is not the expected one, an invalid configuration or a failing store' },
@@ -68,5 +68,5 @@ function word(user: string | null): string | null {
 }
 
 function whose(user: string | null): string {
-  return word(user) ?? 'none, without a row'
+  return word(user) ?? 'none: the table has no row'
 }

@@ -78,13 +78,15 @@ async function write(
     await pipeline(Readable.from(lines), to, { signal, end: output !== undefined })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'EEXIST') throw new CommandFailed(`error: ${output ?? ''} is there already: name another file, or remove it`)
+    if (code === 'EEXIST') throw new CommandFailed(`error: ${output ?? ''} already exists: name another file, or remove it`)
     if (output !== undefined) await rm(output, { force: true })
-    if (signal.aborted) throw new CommandFailed('error: interrupted; what was written is not all of it')
+    if (signal.aborted) throw new CommandFailed('error: interrupted, the output is not complete')
     // The reader closed the pipe because it needs no more.
     if (code === 'EPIPE') throw new CommandFailed('error: stdout was closed before the end')
     if (error instanceof Error && 'syscall' in error)
-      throw new CommandFailed(`error: ${output ?? 'stdout'} cannot be written (${code})`)
+      throw new CommandFailed(
+        `error: ${output ?? 'stdout'} ${code === 'ENOENT' ? 'cannot be written: its folder does not exist' : `cannot be written (${code})`}`,
+      )
     throw error
   }
 }

@@ -60,10 +60,10 @@ from a field of the list. --from-observed uses the observations under enforcemen
     const missing = await missingStore(prepared.config)
     const from = (target: Target): Promise<number> => reporting(terminal, values, (work) => importSource(open, target, work))
     if (missing !== null && values['dry-run']) {
-      complain(terminal, `the store ${missing} is not there: the import would make it`)
+      complain(terminal, `the store ${missing} does not exist: the import would create it`)
       return from(EMPTY_TARGET)
     }
-    if (missing !== null) complain(terminal, `the store ${missing} is not there: it is made`)
+    if (missing !== null) complain(terminal, `the store ${missing} does not exist: the import creates it`)
     return withStore(prepared, { make: true }, from)
   },
 })
@@ -105,7 +105,7 @@ async function reporting(
 }
 
 function goOn({ added, same, conflicts }: Tally): string {
-  return `${added + same + conflicts} threads were settled (${added} added); the same command goes on`
+  return `${added + same + conflicts} threads were processed (${added} added): run the same command again to continue`
 }
 
 const NOTHING_READ = { read: 0, repeated: 0, invalid: 0, unmapped: 0, unlisted: null }
@@ -115,7 +115,7 @@ async function importObserved(
   scope: string | undefined,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {
-  progress.begin('settled', scope === undefined ? await work.retry(() => store.unowned()) : null)
+  progress.begin('processed', scope === undefined ? await work.retry(() => store.unowned()) : null)
   const options = { ...work, onProblem: problems.add, onProgress: (done: number) => progress.at(done) }
   const { interrupted } = await confirmObserved(store, scope, tally, options)
   const read = tally.added + tally.same + tally.conflicts
@@ -133,7 +133,7 @@ async function importSource(
     const report = await importFrom(source, target, tally, {
       ...work,
       onProblem: problems.add,
-      onRead: (threads) => progress.begin('settled', threads),
+      onRead: (threads) => progress.begin('processed', threads),
       onSettled: (done) => progress.at(done),
     })
     return { ...report, invalid: report.invalid + source.invalid }
@@ -146,14 +146,14 @@ function counts(report: ImportReport, addedLabel: string): readonly (readonly st
   const { added, same, repeated, conflicts, invalid, unmapped, unlisted } = report
   const always: readonly (readonly [number, string])[] = [
     [added, addedLabel],
-    [same, 'there already'],
-    [conflicts, 'conflicts, left as they are'],
+    [same, 'existed already'],
+    [conflicts, 'conflicts, not changed'],
     [invalid, 'invalid'],
   ]
   const sometimes: readonly (readonly [number, string])[] = [
-    [repeated, 'lines that say it again'],
-    [unmapped, 'of the list, without an owner'],
-    [unlisted ?? 0, 'of the mapping, not in the list'],
+    [repeated, 'repeated lines'],
+    [unmapped, 'in the list, without an owner'],
+    [unlisted ?? 0, 'in the mapping, not in the list'],
   ]
   return [...always, ...sometimes.filter(([count]) => count > 0)].map(([count, what]) => [String(count), what])
 }

@@ -24,7 +24,7 @@ configuration no longer has it. Threads of upstream have no scope.`,
   examples: ['threadwarden threads list --user corp:alice'],
 
   async run({ user, agent, deleted, all, limit: most, ...values }, terminal) {
-    if (deleted && all) throw new UsageError('name --deleted or --all')
+    if (deleted && all) throw new UsageError('name either --deleted or --all')
     const limit = countOf('--limit', most)
     const filter: RowFilter = {
       ...(user === undefined ? {} : { owner: userOf('--user', user) }),
@@ -43,9 +43,10 @@ configuration no longer has it. Threads of upstream have no scope.`,
         printData(terminal, { threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more })
         return EXIT.fine
       }
-      if (rows.length === 0) complain(terminal, 'there are no such threads')
+      if (rows.length === 0) complain(terminal, 'no thread matches')
       else printLines(terminal, shownTable(rows))
-      if (more) complain(terminal, `there are more than ${limit}: --limit shows more of them, threads export all`)
+      if (more)
+        complain(terminal, `more than ${limit} threads match: use --limit to show more, or threadwarden threads export for all`)
       return EXIT.fine
     })
   },
@@ -65,6 +66,6 @@ export function stateOf({ deletedAt, archived, provisional }: ThreadRow): string
   return [
     ...(deletedAt === null ? [] : [`deleted ${timeText(deletedAt)}`]),
     ...(archived ? ['archived'] : []),
-    ...(provisional ? ['no run confirmed yet'] : []),
+    ...(provisional ? ['unconfirmed'] : []),
   ].join(', ')
 }

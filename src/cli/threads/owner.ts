@@ -42,7 +42,7 @@ function asData(key: ThreadKey, { row, grants, runners }: WholeThread): object {
 function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: WholeThread): void {
   const seen = runners.map((user) => `${user} ran it under enforcement: observe`)
   if (row === null) {
-    complain(terminal, `${threadText(key)} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
+    complain(terminal, `${threadText(key)} has no owner: ${seen.length === 0 ? 'the store does not know it' : seen.join(', ')}`)
     return
   }
   const { agentId, name, createdAt, lastUsedAt } = row
@@ -50,7 +50,7 @@ function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: Whole
   printEntries(terminal, [
     ['thread', [key.threadId]],
     ['scope', key.scope === '' ? [] : [key.scope]],
-    ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],
+    ['owner', [row.owner === NOBODY ? 'nobody: the owner was revoked' : ownerWord(row.owner)]],
     ['agent', agentId === '' ? [] : [agentId]],
     ['name', name === null ? [] : [name]],
     ['created', [timeText(createdAt)]],

@@ -20,11 +20,14 @@ claim it. threads assign gives it an owner again. Open streams on the thread end
       const revoked = await store.withhold(key, Date.now())
       if (values.json) printData(terminal, { ...threadData(key), revoked }, 0)
       else if (revoked)
-        print(terminal, `${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)
+        print(
+          terminal,
+          `${threadText(key)} has no owner, and no user can claim it: threadwarden threads assign gives it an owner`,
+        )
       else
         complain(
           terminal,
-          `the table has no thread ${threadText(key)}: threads assign gives it an owner, so that no other user claims it`,
+          `the table has no thread ${threadText(key)}: give it an owner with threadwarden threads assign, so that no other user claims it`,
         )
       return revoked ? EXIT.fine : EXIT.failure
     })

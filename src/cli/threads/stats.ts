@@ -7,12 +7,12 @@ import { onStore } from '../with-store.ts'
 const LABELS: Readonly<Record<keyof StoreStats, string>> = {
   threads: 'threads that are not deleted',
   owners: 'owners',
-  provisional: 'threads of which no run is confirmed yet',
+  provisional: 'threads with an unconfirmed claim',
   deleted: 'deleted threads, kept so that no user claims them',
-  withheld: 'threads whose owner was taken away',
+  withheld: 'threads whose owner was revoked',
   grants: 'grants',
-  observed: 'threads seen under enforcement: observe that have no owner',
-  conflicts: 'of these, run by more than one user',
+  observed: 'threads without an owner that were used under enforcement: observe',
+  conflicts: 'of these, used by more than one user',
   revocations: 'revocations',
 }
 

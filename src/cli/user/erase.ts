@@ -20,8 +20,8 @@ the data of new requests.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: {
     config: CONFIG,
-    yes: flag('erases; without it the command only shows what it would erase'),
-    'dry-run': flag('only shows what would be erased, with exit code 0'),
+    yes: flag('erases the data; without it the command only shows what it would erase'),
+    'dry-run': flag('only shows what the command would erase, with exit code 0'),
     quiet: QUIET,
     json: jsonFlag('{"user", "dryRun", "threads", "granted", "received", "observed", "complete"}'),
   },
@@ -37,9 +37,9 @@ the data of new requests.`,
       const total = Object.values(held).reduce((sum, count) => sum + count, 0)
       if (!values.json) {
         const given = `${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received`
-        print(terminal, `${user}: ${given}, seen on ${counted(held.observed, 'thread')}`)
+        print(terminal, `${user}: ${given}, observed on ${counted(held.observed, 'thread')}`)
         const stays = counted(revocations.length, 'revocation')
-        print(terminal, `what stays: ${stays}, the log, the audit and backups, and what the upstream holds`)
+        print(terminal, `not erased: ${stays}, the log, the audit log, backups, and the data of the upstream`)
       }
       const { interrupted } = dryRun
         ? { interrupted: false }
@@ -50,8 +50,8 @@ the data of new requests.`,
           })
       if (values.json) printData(terminal, { user, dryRun, ...held, complete: !dryRun && !interrupted })
       else if (!dryRun && !interrupted) print(terminal, 'erased')
-      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
-      if (dryRun && !values['dry-run']) complain(terminal, 'nothing was done: --yes does it')
+      if (interrupted) complain(terminal, 'interrupted: run the same command again to continue')
+      if (dryRun && !values['dry-run']) complain(terminal, 'nothing was erased: add --yes to erase')
       if (dryRun) return values['dry-run'] ? EXIT.fine : EXIT.usage
       return interrupted ? EXIT.failure : EXIT.fine
     })

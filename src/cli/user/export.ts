@@ -35,7 +35,7 @@ exported.`,
       } catch (error) {
         const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
         throw new CommandFailed(
-          `error: ${values.output} ${isThere ? 'is there already: name another file, or remove it' : 'cannot be written'}`,
+          `error: ${values.output} ${isThere ? 'already exists: name another file, or remove it' : 'cannot be written: check the folder and its permissions'}`,
         )
       }
       return EXIT.fine
