@@ -8,7 +8,7 @@ import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value, type Command, type Values } from './command.ts'
-import { harmless, printData, printLines, type Terminal } from './terminal.ts'
+import { harmless, paintFor, printData, printLines, type Terminal } from './terminal.ts'
 import { configFile, readToken } from './input-files.ts'
 
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
@@ -42,7 +42,7 @@ warning comes with a remedy. A check that cannot be made is reported as unknown.
       const file = configFile(terminal, values)
       const findings = await diagnose(terminal, file, readWishes(values), machine())
       if (values.json) printData(terminal, asData(findings))
-      else printLines(terminal, report(findings.map(harmlessFinding)))
+      else printLines(terminal, report(findings.map(harmlessFinding), paintFor(terminal.stdout, terminal.env)))
       return findings.some(isFault) ? EXIT.failure : EXIT.fine
     },
   })

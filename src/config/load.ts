@@ -24,7 +24,7 @@ import { checkForWarnings } from './warnings.ts'
 export interface LoadedConfig {
   readonly config: Config
   readonly warnings: readonly Fault[]
-  /** As in the file: with references in place of what they refer to, and without secrets that are not references. */
+  /** As in the file, with references instead of their values, and without plain secrets and the addresses of listeners. */
   readonly written: unknown
 }
 
@@ -73,8 +73,19 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources
   const faults = inOrder([...filled.faults, ...others])
   if (!parsed.ok || faults.length > 0) return { ok: false, faults, named }
   const warnings = faultsFound(document, (warn) => checkForWarnings(parsed.value, filled, warn))
-  const written = withoutPlainSecrets(document.value)
+  const written = withoutPlainSecrets(withoutAddresses(document.value))
   return { ok: true, value: { config: resolvePaths(parsed.value, folder), warnings: inOrder(warnings), written }, named }
+}
+
+/** A running gateway is found by the addresses of its listeners, so they need not be compared. */
+function withoutAddresses(written: unknown): unknown {
+  if (typeof written !== 'object' || written === null) return written
+  const ofListener = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null ? { ...value, host: undefined, port: undefined } : value
+  const listeners = ['listen', 'health', 'admin']
+  return Object.fromEntries(
+    Object.entries(written).map(([key, value]) => [key, listeners.includes(key) ? ofListener(value) : value]),
+  )
 }
 
 function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: string): Named {

@@ -1,5 +1,5 @@
 /** `threadwarden doctor`: findings for a person or a program, exit codes, and wrong usage. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
@@ -7,7 +7,7 @@ import { clearThreads, startRuntime } from '../../examples/runtime.ts'
 import { doctorOn } from '../../src/cli/doctor.ts'
 import { hush } from '../doctor/examination.ts'
 import { QUIET } from '../doctor/machine.ts'
-import { startScene } from '../doctor/gateway-scene.ts'
+import { startScene, type Scene } from '../doctor/gateway-scene.ts'
 import { ended, run } from './in-process.ts'
 import { configFile, type Ended } from '../../testing/support/program.ts'
 
@@ -24,9 +24,17 @@ async function startHealthy(t: Test) {
   t.teardown(() => runtime.close())
   const scene = await startScene(t, runtime.url)
   await scene.gateway.ready()
-  const { file, folder } = configFile(t, scene.changes)
+  const { folder } = configFile(t)
   writeFileSync(join(folder, 'token'), `${scene.signer.sign('alice')}\n`)
-  return { ...scene, runtime, file, tokenFile: join(folder, 'token') }
+  return { ...scene, runtime, file: withPorts(scene), tokenFile: join(folder, 'token') }
+}
+
+/** The configuration of the gateway, with the ports that it got. @returns a file beside its own, which has the same store */
+function withPorts({ gateway: { file, url, healthUrl } }: Scene): string {
+  const tree = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>
+  const at = (address: string): object => ({ host: '127.0.0.1', port: Number(new URL(address).port) })
+  writeFileSync(`${file}.ports`, JSON.stringify({ ...tree, listen: at(url), health: at(healthUrl) }))
+  return `${file}.ports`
 }
 
 interface Data {

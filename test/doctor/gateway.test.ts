@@ -23,9 +23,9 @@ for (const mode of ['multi-route', 'single-route'] as const) {
       message: 'preflights of https://app.example.com, https://other.example.com are admitted',
     })
     t.match(of('gateway.caller'), { level: 'ok', message: /by path and by envelope/ })
-    t.match(of('gateway.run'), { level: 'unknown', message: /^not checked: .* only a run can tell/, remedy: /--run AGENT/ })
+    t.match(of('gateway.run'), { level: 'unknown', message: /^not checked: only a run shows/, remedy: /--run AGENT/ })
     const without = await examined(t, changes)
-    t.match(without.of('gateway.caller'), { level: 'unknown', message: /takes a caller's token/, remedy: /--token-file/ })
+    t.match(without.of('gateway.caller'), { level: 'unknown', message: /needs a token of a caller/, remedy: /--token-file/ })
   })
 }
 
@@ -75,7 +75,7 @@ void test('something else at the address of the gateway is a problem', async (t)
   const { port } = new URL(upstream.url)
   const changes = { ...bothAt(Number(port)), 'cors.origins': ['https://app.example.com'] }
   const { of } = await examined(t, changes)
-  t.match(of('gateway.ready'), { level: 'problem', message: /answered 200, and not as this gateway/ })
+  t.match(of('gateway.ready'), { level: 'problem', message: /answered 200, but not as this gateway/ })
   t.match(of('gateway.authentication'), { level: 'problem', message: /without a token GET \/info answers 200, not 401; .* POST/ })
   t.match(of('gateway.preflight'), { level: 'problem', message: /a preflight of https:\/\/app\.example\.com answers 200/ })
 })
@@ -94,9 +94,9 @@ for (const [title, headers, message] of [
 }
 
 for (const [title, headers, message] of [
-  ['another origin', { 'access-control-allow-origin': 'https://other.example.com' }, /does not admit it$/],
-  ['no origin', {}, /does not admit it$/],
-  ['no Authorization', { 'access-control-allow-origin': 'https://app.example.com' }, /does not admit Authorization$/],
+  ['another origin', { 'access-control-allow-origin': 'https://other.example.com' }, /is not allowed$/],
+  ['no origin', {}, /is not allowed$/],
+  ['no Authorization', { 'access-control-allow-origin': 'https://app.example.com' }, /does not allow the header Authorization$/],
 ] as const) {
   void test(`a preflight that admits ${title} is a problem`, async (t) => {
     const upstream = await startUpstream((_request, response) => void response.writeHead(204, headers).end())

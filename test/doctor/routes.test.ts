@@ -22,14 +22,14 @@ for (const name of RUNTIMES) {
       const { of, each } = await examined(t, { 'upstream.url': runtime.url })
 
       const routes = of('upstream.routes')
-      if (name.startsWith('1.75')) t.match(routes, { level: 'ok', message: /^as the gateway expects, without memories\/list/ })
+      if (name.startsWith('1.75')) t.match(routes, { level: 'ok', message: /^as the gateway expects, but without memories\/list/ })
       else if (mode === 'single-route') t.match(routes, { level: 'ok', message: /without agent\/suggest, .*threads\/list/ })
       else {
         t.match(routes, {
           level: 'unknown',
-          message: /as it answers a wrong path.* has threads\/list; it has no threads\/messages/,
+          message: /to a wrong method and a wrong path.* has threads\/list; it has no threads\/messages/,
         })
-        t.match(routes.message, /cannot tell agent\/run/)
+        t.match(routes.message, /not known: agent\/run/)
       }
       t.equal(each('upstream.paths').length, name === '1.54 express' && mode === 'multi-route' ? 1 : 0)
 
@@ -126,7 +126,7 @@ for (const { title, allow, version, expected } of [
   {
     title: 'an upstream that shows its routes to nobody',
     allow: () => '',
-    expected: { level: 'unknown', message: /can be told: cannot tell agent\/run, .*threads\/list/ },
+    expected: { level: 'unknown', message: /can be told: not known: agent\/run, .*threads\/list/ },
   },
   {
     title: 'an upstream that answers 405 to everything',

@@ -33,14 +33,14 @@ for (const version of ['1.76.0', '2.0.0', '1.750.0']) {
     t.match(of('upstream.version'), {
       level: 'unknown',
       message: /tested with 1\.75\.x and 1\.54\.x/,
-      remedy: /docs\/transports\.md/,
+      remedy: /docs\/reference\/supported-versions\.md/,
     })
   })
 }
 
 void test('what an upstream calls its version is printed only if it looks like one', async (t) => {
   const { of, all } = await told(t, json({ ...INFO, version: 'x\u001b[31m<b>' }))
-  t.match(of('upstream.version'), { level: 'unknown', message: 'the upstream names no version' })
+  t.match(of('upstream.version'), { level: 'unknown', message: 'the upstream does not tell its version' })
   t.notMatch(JSON.stringify(all), /<b>/)
 })
 
