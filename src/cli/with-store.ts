@@ -74,7 +74,7 @@ async function existingScope(
 ): Promise<string | undefined> {
   const fault = scope === undefined ? null : scopeFault(scope, scopesIn(config))
   if (scope === undefined || fault === null || !(await store.isEmpty(scope))) return scope
-  throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault}. The ownership table has no threads of it either`)
+  throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault} (and the ownership table has no threads of it)`)
 }
 
 /** @throws UsageError without `upstream`: a wrong guess would change the thread of another user */

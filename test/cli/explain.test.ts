@@ -1,4 +1,4 @@
-/** `threadwarden explain`: 0 for what is permitted, 1 for what is refused, 2 for wrong usage; and never a secret. */
+/** `threadwarden explain`: 0 for what is permitted, 3 for what is refused, 1 for a failure, 2 for wrong usage; and never a secret. */
 import { generateKeyPairSync } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
 import { test } from 'tap'
@@ -25,18 +25,18 @@ void test('what is permitted and what is refused is told step by step', async (t
   for (const line of [
     /^target +\/api\/copilotkit\/threads\/t-1\/messages$/m,
     /^route +threads\/messages \(GET\), thread t-1$/m,
-    /^caller +corp:alice; roles: staff; permissions: none; no operator$/m,
+    /^caller +corp:alice; roles: staff; permissions: none; not an operator$/m,
     /^facts +the thread t-1 belongs to corp:alice: own$/m,
-    /^rules +allow threads \(.*default\.yaml:\d+\): applies and decides$/m,
-    /^outcome +permitted by threads \(.*default\.yaml:\d+\)$/m,
+    /^rules +allow "threads" \(line \d+\): matches, and decides$/m,
+    /^outcome +permitted by "threads" \(line \d+\)$/m,
     /^upstream +GET \/api\/copilotkit\/threads\/t-1\/messages$/m,
   ])
     t.match(own.stdout, line)
   t.equal(own.stderr, '')
   const foreign = await explain('--method', 'GET', '--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:bob')
-  t.equal(foreign.code, 1)
+  t.equal(foreign.code, 3)
   t.match(foreign.stdout, /^outcome +refused: 403 not-owner \(thread-foreign\)/m)
-  t.match(foreign.stdout, /^rules +allow threads .*: speaks of other threads$/m)
+  t.match(foreign.stdout, /^rules +allow "threads" .*: does not match: thread is foreign, rule covers own, shared$/m)
   t.notMatch(foreign.stdout, /^upstream/m)
 })
 
@@ -60,8 +60,8 @@ void test('a token is verified; neither it nor a secret of the configuration is 
     principal: { id: 'corp:alice' },
     upstream: { headers: [{ name: 'authorization', value: null }], body: { threadId: 't-1' } },
   })
-  t.match(bad, { code: 1, stdout: /refused: 401 credential-invalid \(signature-invalid\)/ })
-  t.match(late.code, 1)
+  t.match(bad, { code: 3, stdout: /refused: 401 credential-invalid \(signature-invalid\)/ })
+  t.match(late.code, 3)
   t.match(JSON.parse(late.stdout), {
     outcome: 'refused',
     status: 401,
@@ -242,11 +242,11 @@ void test('what is missing or wrong in the request is named', async (t) => {
     about('GET', '/elsewhere'),
     about('PUT', MESSAGES.replace('/messages', '')),
   ])
-  t.match(none, { code: 1, stdout: /^ *(notes)? +no --body was given$/m })
-  t.match(broken.code, 1)
+  t.match(none, { code: 3, stdout: /^ *(notes)? +no --body was given$/m })
+  t.match(broken.code, 3)
   t.notMatch(broken.stdout, /--body/)
-  t.match(outside.stdout, /^target +lies outside the public path \/api\/copilotkit$/m)
-  t.match(other.stdout, /405 method-not-allowed .* The path takes PATCH, DELETE\.$/m)
+  t.match(outside.stdout, /^target +is outside the public path \/api\/copilotkit$/m)
+  t.match(other.stdout, /405 method-not-allowed .* Methods of this path: PATCH, DELETE\.$/m)
 })
 
 void test('an upstream that does not have a route is told', async (t) => {
@@ -294,8 +294,8 @@ void test('a thread that is observed, a list and the keys of assertions', async 
     '--owner',
     'corp:bob',
   )
-  t.match(plain.stdout, /^rules +allow threads .*: speaks of other threads; lets it through in observe mode$/m)
-  t.match(plain.stdout, /^outcome +permitted in observe mode alone: enforcing refuses 403 not-owner \(thread-foreign\)$/m)
+  t.match(plain.stdout, /^rules +allow "threads" .*: does not match: thread is foreign, rule covers own, shared; permits in observe mode$/m)
+  t.match(plain.stdout, /^outcome +permitted only in observe mode: enforcement: enforce refuses with 403 not-owner \(thread-foreign\)$/m)
   const hidden = MESSAGES.replace('messages', 'events')
   const events = await explain(
     '--method',
@@ -363,7 +363,7 @@ void test('a line of the audit log is decided again', async (t) => {
     { 'policy.yaml': edited('[agent/stop, threads/messages,', '[agent/stop,') },
   )
   const other = await closed.explain('--audit', line, '--json')
-  t.equal(other.code, 1)
+  t.equal(other.code, 3)
   t.match(JSON.parse(other.stdout), { same: false, samePolicy: false, now: { outcome: 'refused', reason: 'no-rule-allows' } })
   const observed = JSON.stringify(
     auditLine(
@@ -374,10 +374,10 @@ void test('a line of the audit log is decided again', async (t) => {
       }),
     ),
   )
-  t.match((await explain('--audit', observed)).stdout, /^now +permitted in observe mode alone: enforcing refuses 403 not-owner/m)
+  t.match((await explain('--audit', observed)).stdout, /^now +permitted only in observe mode: enforcement: enforce refuses with 403 not-owner/m)
   const { enforcement, unknownThread, userScoped } = READING.facts
   const waiting = JSON.stringify(auditLine(audited({ ...READING, facts: { enforcement, unknownThread, userScoped } })))
-  t.match(await explain('--audit', waiting), { code: 1, stdout: /^now +rests on something .*: whose the thread is$/m })
+  t.match(await explain('--audit', waiting), { code: 3, stdout: /^now +not known: the decision needs the owner of the thread$/m })
   t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
   const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
   t.match(three, { code: 2, stderr: /--audit takes one line, and here are 3: tail -1 FILE/ })
@@ -443,7 +443,7 @@ void test('a request goes to the upstream under whose public path it comes, with
   t.match(legal.stdout, /unknownThread deny/)
   t.notMatch(legal.stdout, /authorization|x-first|x-agent/)
   const refused = await asked('POST', '/legal/agent/default/run', '--body', 'body')
-  t.match(refused, { code: 1, stdout: /^outcome +refused: 403 .*\(thread-unknown\)/m })
+  t.match(refused, { code: 3, stdout: /^outcome +refused: 403 .*\(thread-unknown\)/m })
   t.match(
     (await asked('POST', '/agents/other')).stdout,
     /outside the public paths \/api\/copilotkit, \/legal, \/agents\/research$/m,

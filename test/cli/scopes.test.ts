@@ -87,10 +87,10 @@ void test('what an upstream left behind that is gone can be reached; a scope tha
     t.match(ended, { code: 2, stdout: '' }, args.join(' '))
     t.match(
       ended.stderr,
-      /--scope "lega": the configuration has no upstream of this key: did you mean "legal"\?, and the table has/,
+      /--scope "lega": the configuration has no upstream with this key: did you mean "legal"\? \(and the ownership table has/,
     )
   }
-  t.match((await command('threads', 'owner', 't', '--scope', 'somewhere')).stderr, /it has: legal, research, and the table/)
+  t.match((await command('threads', 'owner', 't', '--scope', 'somewhere')).stderr, /it has: legal, research \(and the ownership table/)
   t.same(await owners(store), [`/t=${ALICE}`, `legal/t=${ALICE}`, `removed/t=${ALICE}`], 'nothing was changed')
   t.match(await command('threads', 'owner', 't', '--scope', 'removed'), { code: 0, stdout: /^scope +removed$/m })
   t.match(await command('threads', 'owner', 't', '--scope', 'research'), { code: 1, stderr: /^t at research has no owner/ })
@@ -116,7 +116,7 @@ void test('without upstream it has to be said whose thread is meant', async (t) 
   ])
     t.match(
       await command(...args),
-      { code: 2, stderr: /--scope KEY is missing: the configuration has research\n/ },
+      { code: 2, stderr: /--scope KEY is missing: name one of research\n/ },
       args.join(' '),
     )
   t.same(await owners(store), [`research/t=${ALICE}`])
@@ -155,7 +155,7 @@ void test('transfer moves what a user has at all upstreams, or at one', async (t
   t.same(await owners(store), [`/t=${ALICE}`, `legal/t=${ALICE}`, `removed/t=${BOB}`])
   const one = await command(...transfer, '--thread', 't', '--scope', 'legal')
   t.match(one, { code: 0, stdout: `t at legal of ${ALICE} moved to ${BOB}\n` })
-  t.match(await command(...transfer, '--thread', 't', '--scope', 'legal'), { code: 1, stderr: /^t at legal is not a thread of/ })
+  t.match(await command(...transfer, '--thread', 't', '--scope', 'legal'), { code: 1, stderr: /^t at legal does not belong to/ })
   t.same(await owners(store), [`/t=${ALICE}`, `legal/t=${BOB}`, `removed/t=${BOB}`])
   await fill(store, 'research')
   t.match(await command(...transfer), { code: 0, stdout: `2 rows of ${ALICE} moved to ${BOB}\n` })
@@ -169,17 +169,17 @@ void test('prune throws away what all upstreams have, or one, and warns of those
   const { store, command } = await several(t, changes)
   const prune = ['threads', 'prune', '--unused-since', '1d'] as const
   const warned = (await command(...prune, '--dry-run')).stderr
-  t.match(warned, /^warning: unknownThread is claim for upstream, agents\.research: an id that is thrown away/m)
-  t.match(warned, /^warning: unknownThread is deny for upstreams\.legal: nobody/m)
-  t.match(warned, /^warning: unknownThread is verify for upstreams\.other: nobody/m)
+  t.match(warned, /^warning: unknownThread is claim for upstream, agents\.research: the first user/m)
+  t.match(warned, /^warning: unknownThread is deny for upstreams\.legal: no user/m)
+  t.match(warned, /^warning: unknownThread is verify for upstreams\.other: no user/m)
   const legal = await command(...prune, '--scope', 'legal')
   t.same(legal, {
     code: 0,
-    stdout: '1 row was thrown away\n',
-    stderr: 'warning: unknownThread is deny: nobody can use these threads any more\n',
+    stdout: '1 row was deleted\n',
+    stderr: 'warning: unknownThread is deny: no user can use these threads any more\n',
   })
   t.same(await owners(store), [`/t=${ALICE}`, `removed/t=${ALICE}`])
-  t.match(await command(...prune), { code: 0, stdout: '2 rows were thrown away\n' })
+  t.match(await command(...prune), { code: 0, stdout: '2 rows were deleted\n' })
 })
 
 void test('grants are on the thread of the upstream that is named', async (t) => {
@@ -225,7 +225,7 @@ void test('lines without a scope are of upstream, or of what --scope names; wher
   t.match(ended, { code: 1, stdout: /^2 +added$/m })
   t.match(
     ended.stderr,
-    /^line 4: the scope "gone" cannot be: the configuration has no upstream of this key: it has: legal, research\n$/,
+    /^line 4: the scope "gone" cannot be: the configuration has no upstream with this key: it has: legal, research\n$/,
   )
   t.same(await owners(store), [`legal/b=${ALICE}`, `research/a=${ALICE}`])
   await fill(store, 'gone')

@@ -41,13 +41,13 @@ void test('a mapping says whose the threads of a real runtime are', async (t) =>
   writeFileSync(map, 'thread,user\nt-1,corp:alice\nt-2,corp:bob\n')
   t.match(await command('threads', 'import', '--from-upstream', '--map', map), {
     code: 0,
-    stdout: /^1 +added\n1 +there already$/m,
+    stdout: /^1 +added\n1 +existed already$/m,
   })
   writeFileSync(map, 'thread,user\nt-1,corp:alice\n')
   // One source after the other: what the table knows by now is not open any more.
   t.match(await command('threads', 'import', '--from-upstream', '--map', map), {
     code: 0,
-    stdout: /^2 +there already$/m,
+    stdout: /^2 +existed already$/m,
     stderr: '',
   })
 })

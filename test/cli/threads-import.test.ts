@@ -21,7 +21,7 @@ void test('a file is imported, in either format, and the counts are told', async
   const csv = written(folder, 'threads.csv', 'thread,user', 'a,corp:alice', 'b,corp:bob')
   t.same(await command('threads', 'import', csv), {
     code: 0,
-    stdout: '2  added\n0  there already\n0  conflicts, left as they are\n0  invalid\n',
+    stdout: '2  added\n0  existed already\n0  conflicts, left as they are\n0  invalid\n',
     stderr: '',
   })
   const jsonl = written(folder, 'threads.jsonl', '{"thread":"c","user":"corp:alice"}')
@@ -56,7 +56,7 @@ void test('conflicts and invalid lines are exit code 1: the first twenty on stde
   const csv = written(folder, 'threads.csv', 'thread,user', ...bad, 'taken,corp:alice', 'free,corp:alice')
   const report = join(folder, 'report.jsonl')
   const ended = await command('threads', 'import', csv, '--report', report)
-  t.match(ended, { code: 1, stdout: /^1 +added\n0 +there already\n1 +conflicts, left as they are\n30 +invalid\n$/ })
+  t.match(ended, { code: 1, stdout: /^1 +added\n0 +existed already\n1 +conflicts, left as they are\n30 +invalid\n$/ })
   const told = ended.stderr.trimEnd().split('\n')
   t.equal(told.length, 21)
   t.equal(told[0], 'line 2: the user "crop:x" cannot be: the configuration has no issuer "crop": did you mean "corp"?')
@@ -178,7 +178,7 @@ void test('an import that is interrupted says how far it came, and goes on when 
   const { code, stderr } = await importing.ended
   unlock()
   t.equal(code, 1)
-  t.match(stderr, /0 threads were settled \(0 added\); the same command goes on\n$/)
+  t.match(stderr, /0 threads were settled \(0 added\); run the same command again to continue\n$/)
   const csv = written(folder, 'threads.csv', 'thread,user', ...lines)
   t.match(await command('threads', 'import', csv), { code: 0, stdout: /^1200 +added$/m })
   t.equal((await store.stats()).threads, 1200)
@@ -195,7 +195,7 @@ void test('ctrl-C while a source is read imports nothing; its temporary file is 
     const { code, stderr } = await importing.ended
     if (signal !== 'SIGKILL') {
       t.equal(code, 1)
-      t.match(stderr, /\ninterrupted: 0 threads were settled \(0 added\); the same command goes on\n$/)
+      t.match(stderr, /\ninterrupted: 0 threads were settled \(0 added\); run the same command again to continue\n$/)
     }
     t.same(readdirSync(temporary), [])
   }

@@ -63,7 +63,7 @@ void test('warnings alone are valid; with --strict they are not', async (t) => {
 void test('a file that is not there is a failure, not wrong usage', async (t) => {
   const { folder } = configFile(t)
   const file = join(folder, 'nope.yaml')
-  const stderr = `error: ${file}: cannot be read (ENOENT) (check the path and its permissions)\n`
+  const stderr = `error: ${file}: does not exist (check the path)\n`
   t.same(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr })
 })
 

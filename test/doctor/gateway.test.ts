@@ -158,3 +158,34 @@ for (const mode of ['optional', 'off'] as const) {
     t.match(of('gateway.caller'), { level: mode === 'off' ? 'ok' : 'unknown' })
   })
 }
+
+void test('a gateway with another configuration at the address is a problem, and never ok', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { gateway, changes } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const other = await examined(t, changes, { digest: 'another one' })
+  t.match(other.of('gateway.ready'), { level: 'unknown', message: /another configuration/ })
+  t.match(other.of('gateway.configuration'), { level: 'problem', message: /does not run with this configuration/, remedy: /./ })
+  const same = await examined(t, changes)
+  t.match(same.of('gateway.configuration'), { level: 'ok' })
+})
+
+void test('a proxy that refuses large bodies is a problem, where --url names it', async (t) => {
+  const proxy = createServer((request, response) => {
+    const isLarge = Number(request.headers['content-length'] ?? 0) > 1024 ** 2
+    request.resume().on('end', () => response.writeHead(isLarge ? 413 : 401).end())
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => proxy.close())
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/api/copilotkit`
+  const { of } = await examined(t, {}, { wishes: { url } })
+  t.match(of('gateway.bodies'), { level: 'problem', message: /refuses a body of 4MiB with 413/, remedy: /client_max_body_size/ })
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { gateway, base, changes } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const direct = await examined(t, changes, { wishes: { url: base } })
+  t.match(direct.of('gateway.bodies'), { level: 'ok' })
+  t.same((await examined(t, changes)).each('gateway.bodies'), [], 'and is not asked where none is named')
+})

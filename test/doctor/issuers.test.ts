@@ -137,10 +137,10 @@ void test('an issuer that is asked about each token is asked about one', async (
   const opaque = { 'authentication.issuers': { corp: { issuer: 'corp', audiences: ['chat'], introspection } } }
   server.answers.set('/introspect', { body: { active: false } })
   const good = await examined(t, opaque)
-  t.match(good.of('issuers.keys'), { level: 'ok', message: 'corp is asked about each token, and answers' })
+  t.match(good.of('issuers.keys'), { level: 'ok', message: 'the introspection of corp answers' })
   t.match(good.of('issuers.clock'), { level: 'unknown' })
   server.answers.set('/introspect', { status: 401 })
   const bad = await examined(t, opaque)
-  t.match(bad.of('issuers.keys'), { level: 'problem', message: /cannot be asked about tokens: .* answered 401/ })
+  t.match(bad.of('issuers.keys'), { level: 'problem', message: /the introspection of corp fails: .* answered 401/ })
   t.notMatch(JSON.stringify([...good.all, ...bad.all]), 'a secret of the test')
 })

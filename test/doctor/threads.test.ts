@@ -96,7 +96,10 @@ for (const [name, mode] of [
     t.teardown(remove)
     const file = join(folder, 'data', 'ownership.db')
     const changes = { 'upstream.url': runtime.url, 'ownership.store': `sqlite:${file}` }
-    t.match((await examined(t, changes)).of('upstream.threads'), { level: 'ok', message: /is empty, and so is the upstream/ })
+    t.match((await examined(t, changes)).of('upstream.threads'), {
+      level: 'ok',
+      message: /the ownership table and the upstream are empty/,
+    })
 
     const base = `${runtime.url}${runtime.basePath}`
     const body = runInput('old')
@@ -127,7 +130,7 @@ void test('an upstream that has no routes for histories, whatever it calls itsel
   t.teardown(() => upstream.close())
   upstream.answerQuestions(without)
   const { of } = await examined(t, { 'upstream.url': upstream.url, ...VERIFY })
-  t.match(of('upstream.histories'), { level: 'problem', message: /so verify takes every thread for a new one/ })
+  t.match(of('upstream.histories'), { level: 'problem', message: /so verify treats every thread as new/ })
   t.match(of('upstream.routes'), { level: 'problem', message: 'the upstream has no agent/run, agent/connect' })
 })
 
@@ -138,12 +141,12 @@ void test('an upstream whose list is none is not taken for empty', async (t) => 
     json(request.target.endsWith('/info') ? INFO : { items: [] })(request, response),
   )
   const { of } = await examined(t, { 'upstream.url': upstream.url })
-  t.match(of('upstream.threads'), { level: 'unknown', message: /no list of its threads/ })
+  t.match(of('upstream.threads'), { level: 'unknown', message: /does not show its list of threads/ })
 })
 
 void test('an upstream that shows no list leaves it open', async (t) => {
   hush(t)
   const runtime = await start(t, '1.54 express', 'multi-route')
   const { of } = await examined(t, { 'upstream.url': runtime.url })
-  t.match(of('upstream.threads'), { level: 'unknown', message: /shows the doctor no list/ })
+  t.match(of('upstream.threads'), { level: 'unknown', message: /does not show its list of threads/ })
 })

@@ -74,3 +74,9 @@ void test('an upstream on another machine should ask for a secret', async (t) =>
   t.match(kept.of('upstream.exposure'), { level: 'ok', message: /requires the secret/ })
   return undefined
 })
+
+void test('nothing is said of the exposure of an upstream that gives no answer', async (t) => {
+  const { of } = await examined(t, { 'upstream.url': 'http://127.0.0.1:1' }, { machine: { addresses: ownAddresses() } })
+  t.match(of('upstream.reachable'), { level: 'problem' })
+  t.match(of('upstream.exposure'), { level: 'unknown', message: 'not checked: the upstream gives no answer' })
+})

@@ -54,8 +54,8 @@ void test('the scope is that of an upstream that there is; of a line without one
     reason: /^it names no upstream: .*--scope KEY \(research\)$/,
   })
   for (const [scope, reason] of [
-    ['lega', /^the scope "lega" cannot be: the configuration has no upstream of this key: did you mean "legal"\?$/],
-    ['elsewhere', /no upstream of this key: it has: legal, research$/],
+    ['lega', /^the scope "lega" cannot be: the configuration has no upstream with this key: did you mean "legal"\?$/],
+    ['elsewhere', /no upstream with this key: it has: legal, research$/],
     ['LEGAL', /a key of upstreams or agents has/],
     [5, /^5 is no key of an upstream$/],
   ] as const)
@@ -63,7 +63,7 @@ void test('the scope is that of an upstream that there is; of a line without one
 })
 
 void test('anonymous is a user where callers may come in without a credential, and there alone', async (t) => {
-  t.match(await one({ ...THREAD, user: 'anonymous' }), { kind: 'fault', reason: /nobody is anonymous/ })
+  t.match(await one({ ...THREAD, user: 'anonymous' }), { kind: 'fault', reason: /there are no anonymous callers/ })
   const reading = { ...READING, users: { ...READING.users, anonymous: true } }
   t.match(await one({ ...THREAD, user: 'anonymous' }, reading), { kind: 'row', owner: 'anonymous' })
 })
@@ -72,10 +72,10 @@ for (const [name, fields, reason] of [
   ['no thread', { user: 'corp:a' }, /^it names no thread/],
   ['no user', { thread: 't' }, /^it names no user/],
   ['an empty user', { thread: 't', user: '' }, /^it names no user/],
-  ['a thread with a space', { ...THREAD, thread: 't 1' }, /^"t 1" is no thread id/],
-  ['a thread that is a number', { ...THREAD, thread: 5 }, /^5 is no thread id/],
-  ['a UUID in capitals', { ...THREAD, thread: '0F8FAD5B-D9CB-469F-A165-70867728950E' }, /is no thread id/],
-  ['a word of the routes', { ...THREAD, thread: 'clear' }, /is no thread id/],
+  ['a thread with a space', { ...THREAD, thread: 't 1' }, /^"t 1" is not a thread id/],
+  ['a thread that is a number', { ...THREAD, thread: 5 }, /^5 is not a thread id/],
+  ['a UUID in capitals', { ...THREAD, thread: '0F8FAD5B-D9CB-469F-A165-70867728950E' }, /is not a thread id/],
+  ['a word of the routes', { ...THREAD, thread: 'clear' }, /is not a thread id/],
   ['a user that is a number', { ...THREAD, user: 5 }, /^5 is no user id/],
   ['a user without an issuer', { ...THREAD, user: 'alice' }, /it is written issuer:name/],
   ['a user without a subject', { ...THREAD, user: 'corp:' }, /it is written issuer:name/],
@@ -83,7 +83,7 @@ for (const [name, fields, reason] of [
   ['an issuer that is nearly one', { ...THREAD, user: 'crop:a' }, /no issuer "crop": did you mean "corp"\?/],
   ['an issuer that is none', { ...THREAD, user: 'elsewhere:a' }, /no issuer "elsewhere": it has: corp, staff/],
   ['an issuer in capitals', { ...THREAD, user: 'Corp:a' }, /no issuer "Corp"/],
-  ['an agent id that is none', { ...THREAD, agent: 'a b' }, /^"a b" is no agent id/],
+  ['an agent id that is none', { ...THREAD, agent: 'a b' }, /^"a b" is not an agent id/],
   ['a name of 1001 characters', { ...THREAD, name: 'x'.repeat(1001) }, /^its name/],
   ['a name with half a character', { ...THREAD, name: '\ud83e' }, /^its name/],
   ['a name with NUL', { ...THREAD, name: 'a\0b' }, /^its name/],

@@ -1,4 +1,4 @@
-/** Imports into a real store: what is there already stays as it is, whatever a file says. */
+/** Imports into a real store: what is existed already stays as it is, whatever a file says. */
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { NOBODY } from '../../src/store/port/thread.ts'

@@ -118,7 +118,7 @@ void test('facts that cannot be read are left out; a thread id or a user that is
       threadId: 'a',
       facts: { name: null, agentId: '', archived: false, createdAt: READING.now, lastUsedAt: READING.now },
     },
-    { kind: 'fault', reason: /"b c" is no thread id/ },
+    { kind: 'fault', reason: /"b c" is not a thread id/ },
     { kind: 'unmapped', threadId: 'c', reason: 'its createdById does not say whose it is' },
     { kind: 'unmapped', threadId: 'd' },
     { kind: 'fault', threadId: 'e' },

@@ -123,7 +123,7 @@ void test('whoever is anonymous is refused before any rule where a credential is
 void test('a policy beside the file takes the place of the configured one', (t) => {
   const content = text({ policy: './policy.yaml', tests: [INFO, { ...INFO, route: 'transcribe' }] })
   const [info, transcribe] = outcome(content, {}, ruled([{ name: 'only', routes: ['transcribe'], allow: ['signed-in'] }]))
-  t.match(info, [/^alice, info \(GET\): expected permitted; came refused: 403 not-allowed \(no-rule-allows\)$/])
+  t.match(info, [/^alice, info \(GET\): expected permitted; got refused: 403 not-allowed \(no-rule-allows\)$/])
   t.same(transcribe, [])
   t.match(outcome(content, {}, 'version: 2')[0], /version: must be 1/)
   t.end()
@@ -191,7 +191,7 @@ void test('what was granted counts for whoever else asks, and for their lists', 
     [1, 0, 1, 0, 0, 0, 1, 0],
     'one switch for access and lists',
   )
-  t.match(off[6], [/^alice: expected a list of own, read, write; came own: read refused: 403 not-owner/])
+  t.match(off[6], [/^alice: expected a list of own, read, write; got own: read refused: 403 not-owner/])
   t.end()
 })
 
@@ -231,12 +231,12 @@ void test('agents are those that /info tells of', (t) => {
   ]
   const [right, wrong] = outcome(text({ policy: 'policy.yaml', tests }), {}, ruled(rules))
   t.same(right, [])
-  t.same(wrong, ['alice: expected the agents default, finance; came default'])
+  t.same(wrong, ['alice: expected the agents default, finance; got default'])
   const [closed] = outcome(
     text({ policy: 'policy.yaml', tests: [{ name: 'a', as: 'alice', agents: [], of: ['a'] }] }),
     {},
     ruled(rules.slice(1)),
   )
-  t.match(closed, [/expected the agents nothing; came refused: 403 not-allowed/])
+  t.match(closed, [/expected the agents nothing; got refused: 403 not-allowed/])
   t.end()
 })

@@ -39,7 +39,7 @@ export function triedText(one: TriedRule, trace: RelationOf): string {
 
 /** For a request that only observe mode permits: the deciding rule would refuse it. */
 export function observedText(one: TriedRule, trace: RelationOf): string {
-  return `${triedVerdict(one, trace)}${one.decides ? ', and permits in observe mode' : ''}`
+  return `${triedVerdict(one, trace)}${one.decides ? '; permits in observe mode' : ''}`
 }
 
 function triedVerdict({ rule, verdict }: TriedRule, { relation }: RelationOf): string {
