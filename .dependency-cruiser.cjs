@@ -99,6 +99,7 @@ const ALLOWED = {
   'tools/import-export': [
     'core',
     'document/nearest.ts',
+    'document/quantities.ts',
     'operator',
     'http/upstream',
     ...port('administration', 'claims', 'observations', 'state', 'thread'),

@@ -32,7 +32,7 @@ export async function openStoreWithPool(
 ): Promise<OpenedStore> {
   const named = storeOf(ownership)
   const missing = (place: string): StoreUnavailable =>
-    new StoreUnavailable(`the store ${place} is not there: check ownership.store, or make it with threadwarden store migrate`)
+    new StoreUnavailable(`the store ${place} does not exist: check ownership.store, or create it with threadwarden store migrate`)
   if (named.kind === 'sqlite') {
     if (!make && !existsSync(named.file)) throw missing(named.file)
     return { store: await openSqliteStore(named.file), pool: null }

@@ -23,7 +23,11 @@ void test('an agent that is closed but for a permission', async (t) => {
   writeFileSync(before, SHIPPED)
   writeFileSync(after, FINANCE)
   const same = await run(['diff', '--config', file, before, before])
-  t.match(same, { code: 0, stdout: /^before .*\nafter .*\n\nno difference in \d+ decisions for \d+ kinds of callers\n$/, stderr: '' })
+  t.match(same, {
+    code: 0,
+    stdout: /^before .*\nafter .*\n\nno difference in \d+ decisions for \d+ kinds of callers\n$/,
+    stderr: '',
+  })
   const plain = await run(['diff', '--config', file, before, after])
   t.equal(plain.code, 1)
   t.match(
@@ -68,6 +72,10 @@ void test('a file with a fault is told with its line', async (t) => {
 void test('two files, no more and no less', async (t) => {
   const { file } = configFile(t)
   for (const files of [[], ['a.yaml'], ['a.yaml', 'b.yaml', 'c.yaml']]) {
-    t.match(await run(['diff', '--config', file, ...files]), { code: 2, stdout: '', stderr: /name two policy files: OLD and NEW/ })
+    t.match(await run(['diff', '--config', file, ...files]), {
+      code: 2,
+      stdout: '',
+      stderr: /name two policy files: OLD and NEW/,
+    })
   }
 })

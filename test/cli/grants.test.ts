@@ -39,7 +39,7 @@ void test('nothing is granted to the owner', async (t) => {
   t.match(await command('grants', 'add', '--thread', 't-1', '--user', ALICE, '--right', 'read'), {
     code: 1,
     stdout: '',
-    stderr: "corp:alice owns t-1: an owner needs no grant\n",
+    stderr: 'corp:alice owns t-1: an owner needs no grant\n',
   })
   t.same((await store.thread(key('t-1')))?.grants, [])
 })
@@ -78,7 +78,11 @@ void test('nothing is granted on a thread that nobody owns, or that was deleted'
       stderr: new RegExp(`${id} has no owner, or was deleted: threadwarden threads owner`),
     })
     t.match(await data(...add), { outcome: 'not-owner' })
-    t.match(await command('grants', 'list', '--thread', id), { code: 1, stdout: '', stderr: new RegExp(`${id} does not exist or was deleted`) })
+    t.match(await command('grants', 'list', '--thread', id), {
+      code: 1,
+      stdout: '',
+      stderr: new RegExp(`${id} does not exist or was deleted`),
+    })
   }
 })
 
@@ -104,5 +108,9 @@ void test('where the policy has no sharing it says that grants have no effect, a
     { code: 0, stderr: /^warning: the policy .*mine\.yaml does not set sharing: true, so grants have no effect\n$/ },
     file,
   )
-  t.match(await command('grants', 'list', '--thread', 'a'), { code: 0, stdout: /^read to user corp:bob/, stderr: /does not set sharing/ })
+  t.match(await command('grants', 'list', '--thread', 'a'), {
+    code: 0,
+    stdout: /^read to user corp:bob/,
+    stderr: /does not set sharing/,
+  })
 })

@@ -33,7 +33,7 @@ void test('tables that are not there are made by migrate and by import, and by n
   t.match(await command('threads', 'list'), {
     code: 1,
     stdout: '',
-    stderr: /^error: the store .* is not there: check ownership\.store/,
+    stderr: /^error: the store .* does not exist: check ownership\.store/,
   })
   t.match(await data('store', 'migrate', '--check'), { from: null, migrated: false })
   const csv = join(folder, 'threads.csv')
@@ -41,7 +41,7 @@ void test('tables that are not there are made by migrate and by import, and by n
   t.match(await command('threads', 'import', csv, '--dry-run'), {
     code: 0,
     stdout: /^1 +would be added$/m,
-    stderr: /is not there: the import would make it/,
+    stderr: /does not exist: the import would create it/,
   })
   t.match(await data('store', 'migrate'), { from: null, migrated: true })
   t.match(await command('store', 'migrate', '--check'), { code: 0, stdout: /the one of this program\n$/ })

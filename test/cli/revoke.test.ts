@@ -137,7 +137,7 @@ void test('a store that is not there is not made: no gateway would look at it', 
   const { file, folder } = configFile(t)
   const { code, stdout, stderr } = await run(['revoke', '--config', file, '--token-id', 'j'])
   t.same({ code, stdout }, { code: 1, stdout: '' })
-  t.match(stderr, /^error: the store .*ownership\.db is not there: check ownership\.store/)
+  t.match(stderr, /^error: the store .*ownership\.db does not exist: check ownership\.store/)
   t.equal(existsSync(join(folder, 'ownership.db')), false)
 })
 

@@ -55,7 +55,10 @@ void test('a file that is there is not written over', async (t) => {
   })
   t.equal(readFileSync(output, 'utf8'), 'mine')
   const nowhere = join(folder, 'no', 'threads.csv')
-  t.match(await command('threads', 'export', '--output', nowhere), { code: 1, stderr: /cannot be written: its folder does not exist/ })
+  t.match(await command('threads', 'export', '--output', nowhere), {
+    code: 1,
+    stderr: /cannot be written: its folder does not exist/,
+  })
 })
 
 void test('what is exported here is imported there', async (t) => {

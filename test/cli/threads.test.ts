@@ -36,7 +36,10 @@ void test('a list that is cut says so', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'a', 'b', 'c')
   const two = await command('threads', 'list', '--limit', '2')
-  t.match(two, { code: 0, stderr: /^more than 2 threads match: use --limit to show more, or threadwarden threads export for all\n$/ })
+  t.match(two, {
+    code: 0,
+    stderr: /^more than 2 threads match: use --limit to show more, or threadwarden threads export for all\n$/,
+  })
   t.match(await data('threads', 'list', '--limit', '2'), { threads: [{ thread: 'a' }, { thread: 'b' }], more: true })
   t.match(await data('threads', 'list', '--limit', '3'), { more: false })
 })
@@ -125,7 +128,11 @@ void test('transfer of one thread moves that one, and only if it is theirs and a
   await store.bury(key('dead'), ALICE, 1, 'unknown')
   const one = (id: string): readonly string[] => ['threads', 'transfer', '--from', ALICE, '--to', BOB, '--thread', id]
   t.match(await command(...one('a')), { code: 0, stdout: `a of ${ALICE} moved to ${BOB}\n` })
-  t.match(await command(...one('a')), { code: 1, stdout: '', stderr: /^a does not belong to corp:alice: threadwarden threads owner/ })
+  t.match(await command(...one('a')), {
+    code: 1,
+    stdout: '',
+    stderr: /^a does not belong to corp:alice: threadwarden threads owner/,
+  })
   t.match(await command(...one('dead')), { code: 1, stderr: /^dead was deleted by corp:alice: threadwarden threads assign/ })
   t.match(await command(...one('never')), { code: 1, stderr: /^never does not belong to/ })
   t.same(await data(...one('b')), { moved: 1, complete: true })
@@ -210,5 +217,5 @@ void test('stats counts what there is', async (t) => {
   const { code, stdout } = await command('threads', 'stats')
   t.equal(code, 0)
   t.match(stdout, /^1 +threads/m)
-  t.match(stdout, /^1 +of these, run by more than one user$/m)
+  t.match(stdout, /^1 +of these, used by more than one user$/m)
 })

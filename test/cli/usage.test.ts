@@ -144,7 +144,7 @@ for (const line of [
     t.same({ code, stdout }, { code: 1, stdout: '' })
     t.match(
       stderr,
-      /^error: the store .*ownership\.db is not there: check ownership\.store, or make it with threadwarden store migrate\n$/,
+      /^error: the store .*ownership\.db does not exist: check ownership\.store, or create it with threadwarden store migrate\n$/,
     )
     t.equal(existsSync(join(folder, 'ownership.db')), false)
   })

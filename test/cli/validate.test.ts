@@ -112,3 +112,51 @@ void test('two listeners on one port are a fault for validate as for serve', asy
   t.match(await run(['validate', '--config', file]), { code: 1, stderr: message })
   t.match(await runProcess(['serve', '--config', file]), { code: 1, stderr: message })
 })
+
+void test('the configuration is that of -c, of the environment, or threadwarden.yaml in the working directory', async (t) => {
+  const { file, folder } = configFile(t)
+  t.match(await run(['validate', '-c', file]), { code: 0 })
+  t.match(await run(['validate'], { environment: { THREADWARDEN_CONFIG: file } }), { code: 0, stdout: `${file} is valid\n` })
+  const named = await run(['validate', '--config', '/nowhere.yaml'], { environment: { THREADWARDEN_CONFIG: file } })
+  t.match(named, { code: 1, stderr: /nowhere\.yaml: does not exist/ }, 'the option wins')
+  t.match(await runProcess(['validate'], { folder }), { code: 0, stdout: 'threadwarden.yaml is valid\n' })
+  const none = await run(['validate'], { environment: { THREADWARDEN_CONFIG: '' } })
+  t.match(none, {
+    code: 2,
+    stderr: /--config FILE is missing: THREADWARDEN_CONFIG is not set, and there is no threadwarden\.yaml/,
+  })
+})
+
+void test('errors come in the order of their lines, with the line of a key whose value is a mapping', async (t) => {
+  const { folder } = configFile(t)
+  const file = join(folder, 'broken.yaml')
+  writeFileSync(
+    file,
+    `upstream: { url: "not a url", basePath: /chat }
+corss:
+  origins: [a]
+authentication:
+  issuers:
+    corp:
+      issuer: \${env:NOWHERE}
+      audiences: [chat]
+      algorithms: [RS255]
+ownership: { unknownThread: claim }
+`,
+  )
+  const { code, stderr } = await run(['validate', '--config', file])
+  t.equal(code, 1)
+  t.same(
+    stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.replace(`error: ${file}:`, '')),
+    [
+      '1: version: is required (write version: 1)',
+      '1: upstream.url: is not a URL (write http://127.0.0.1:4000)',
+      '2: corss: is not a known key (did you mean "cors"?)',
+      '7: authentication.issuers.corp.issuer: the environment has no NOWHERE (set it, or remove the reference)',
+      '9: authentication.issuers.corp.algorithms.0: is not one of the values (did you mean "RS256"?)',
+    ],
+  )
+})

@@ -1,4 +1,5 @@
 /** Reads the lines of a file with a JSON object in each, as a stream. */
+import { sizeText } from '../../document/quantities.ts'
 import { makeJsonReader } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import type { SourceLine } from './problem.ts'
@@ -17,7 +18,7 @@ export async function* jsonLines<C extends string>(
   let line = 0
   for await (const text of splitLines(bytes)) {
     line += 1
-    if (text === 'too-long') yield { line, fault: `it is longer than ${MOST_LINE} bytes` }
+    if (text === 'too-long') yield { line, fault: `it is longer than ${sizeText(MOST_LINE)}` }
     else if (text.some((byte) => byte > 0x20)) yield { line, ...read(text, columns) }
   }
 }

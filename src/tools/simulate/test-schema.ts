@@ -11,7 +11,7 @@ const user = z.strictObject({
   issuer: z.string().describe('A key of authentication.issuers.'),
   id: z
     .string()
-    .refine(isUserId, 'is no user id | as the issuer gives it, without its key')
+    .refine(isUserId, 'is not a user id | write it as in the token, without the issuer id')
     .describe('The id that the issuer gives, without its key: corp:alice is alice of corp.'),
   roles: strings.default([]).describe('Their roles; put into the claims where the issuer has them.'),
   permissions: strings.default([]).describe('Their permissions; put into the claims where the issuer has them.'),
@@ -20,12 +20,12 @@ const user = z.strictObject({
 
 const principal = z.union(
   [z.enum(['anonymous', 'everybody']), user],
-  'is nobody | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
+  'is not a principal | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
 )
 
-const thread = z.string().refine(isThreadId, 'is no thread id')
+const thread = z.string().refine(isThreadId, 'is not a thread id')
 
-const agent = z.string().refine(isAgentId, 'is no agent id')
+const agent = z.string().refine(isAgentId, 'is not an agent id')
 
 const route = z.enum(ROUTE_IDS, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
 
@@ -41,37 +41,37 @@ const expectation = z.union(
     z.strictObject({
       outcome: outcome.describe('permitted or refused.'),
       code: z
-        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is no code | docs/reference/errors.md has them all')
+        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is not a code | docs/reference/errors.md lists all codes')
         .optional()
         .describe('What the caller is told.'),
       reason: z
-        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is no reason | docs/reference/errors.md has them all')
+        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is not a reason | docs/reference/errors.md lists all reasons')
         .optional()
         .describe('What the log says.'),
       rule: z.string().optional().describe('The name of the rule that decides.'),
     }),
   ],
-  'is no expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
+  'is not an expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
 )
 
 const policyTest = z
   .strictObject({
     name: text.describe('What is said of it.'),
-    as: oneOrMore(z.string(), 'is nobody | a name under principals, or a list of them').describe(
+    as: oneOrMore(z.string(), 'is not a principal | write a name under principals, or a list of names').describe(
       'Who asks, by name; or several.',
     ),
     route: oneOrMore(route, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
       .optional()
       .describe('What for; or several.'),
     method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).optional().describe('By default every method that the route has.'),
-    agent: oneOrMore(agent, 'is no agent id')
+    agent: oneOrMore(agent, 'is not an agent id')
       .optional()
       .describe('On routes about an agent: which one. By default one called default.'),
-    thread: oneOrMore(thread, 'is no thread id')
+    thread: oneOrMore(thread, 'is not a thread id')
       .optional()
       .describe('On routes about a thread: which one. One that is not under threads belongs to nobody.'),
     leaves: z
-      .literal(true, 'is nothing else | write true')
+      .literal(true, 'must be true | write true, or remove it')
       .optional()
       .describe('On DELETE of threads/grants: the grant that is taken back names whoever asks.'),
     expect: expectation.optional().describe('What has to come of it.'),
@@ -81,7 +81,7 @@ const policyTest = z
   })
   .refine(
     ({ expect, lists, agents }) => [expect, lists, agents].filter((one) => one !== undefined).length === 1,
-    'expects nothing, or more than one thing | one of expect, lists, agents',
+    'must have exactly one of expect, lists, agents',
   )
   .refine(
     ({ expect, route: routes }) => (expect === undefined) === (routes === undefined),
@@ -106,7 +106,7 @@ export const testSchema = z
           owner: z.string().describe('A name under principals, or a user id: corp:bob.'),
           deleted: z.boolean().default(false).describe('True if they deleted it.'),
           granted: z
-            .enum(['read', 'write'], 'is no right | write read or write')
+            .enum(['read', 'write'], 'is not a right | write read or write')
             .optional()
             .describe('For what it was granted to whoever else asks.'),
         }),
@@ -124,7 +124,7 @@ export const testSchema = z
       })
       .prefault({})
       .describe('What else is so; by default as the configuration says. The policy is tested as enforced.'),
-    tests: z.array(policyTest).min(1, 'must have a test').describe('What has to come of what.'),
+    tests: z.array(policyTest).min(1, 'must have at least one test').describe('What has to come of what.'),
   })
   .meta({ title: 'Threadwarden tests of a policy' })
 
