@@ -13,7 +13,16 @@ Each check is a command of its own: npm run check:types, and so on.
 `
 
 /** The longest first, so that the last one does not run alone for long. */
-const CHECKS = ['check:lint', 'check:types', 'check:format', 'check:path', 'check:imports', 'check:schemas', 'check:truth']
+const CHECKS = [
+  'check:lint',
+  'check:types',
+  'check:format',
+  'check:path',
+  'check:imports',
+  'check:schemas',
+  'check:truth',
+  'check:cli',
+]
 
 async function run(name: string): Promise<boolean> {
   const began = performance.now()

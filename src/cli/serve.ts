@@ -104,7 +104,7 @@ const start: typeof startGateway = async (prepared, log, surroundings) => {
 /** Names the key of the listener that could not be opened. */
 export function startFailure(error: unknown, { listen, health, admin }: Config): string {
   const message = error instanceof Error ? error.message : String(error)
-  const [, code = '', address = ''] = /\blisten (EADDRINUSE|EACCES|EADDRNOTAVAIL): .* (\S+)$/.exec(message) ?? []
+  const [, code = '', address = ''] = /\b(?:listen|bind) (EADDRINUSE|EACCES|EADDRNOTAVAIL)\b.* (\S+)$/.exec(message) ?? []
   const listeners = Object.entries({ listen, health, ...(admin === undefined ? {} : { admin }) })
   const [key = '', { host, port } = { host: '', port: 0 }] = listeners.find(([, one]) => address.endsWith(`:${one.port}`)) ?? []
   if (key === '') return message

@@ -504,10 +504,12 @@ void test('the method may be in small letters, and claims without iss are of the
   const small = await explain('--method', 'get', ...asked)
   t.match(small, { code: 0, stdout: /^caller +corp:alice;/m })
   t.same(await explain('--method', 'GET', ...asked), small)
+  const issuer = { issuer: 'https://staff.example.com/', audiences: ['chat'], algorithms: ['RS256'] }
+  const policy = 'version: 1\nrules:\n  - { name: all, allow: [signed-in], routes: [info] }\n'
   const several = scene(
     t,
-    { 'authentication.issuers.staff': { issuer: 'https://staff.example.com/', audiences: ['chat'], algorithms: ['RS256'] } },
-    { claims: '{"sub":"alice"}' },
+    { 'authentication.issuers.staff': issuer, policy: 'policy.yaml' },
+    { claims: '{"sub":"alice"}', 'policy.yaml': policy },
   )
   t.match(await several.explain('--method', 'GET', ...asked), {
     code: 2,

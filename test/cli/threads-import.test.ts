@@ -185,7 +185,7 @@ void test('an import that is interrupted says how far it came, and goes on when 
   const { code, stderr } = await importing.ended
   unlock()
   t.equal(code, 1)
-  t.match(stderr, /0 threads were processed \(0 added\); run the same command again to continue\n$/)
+  t.match(stderr, /0 threads were processed \(0 added\): run the same command again to continue\n$/)
   const csv = written(folder, 'threads.csv', 'thread,user', ...lines)
   t.match(await command('threads', 'import', csv), { code: 0, stdout: /^1200 +added$/m })
   t.equal((await store.stats()).threads, 1200)
@@ -202,7 +202,7 @@ void test('ctrl-C while a source is read imports nothing; its temporary file is 
     const { code, stderr } = await importing.ended
     if (signal !== 'SIGKILL') {
       t.equal(code, 1)
-      t.match(stderr, /\ninterrupted: 0 threads were processed \(0 added\); run the same command again to continue\n$/)
+      t.match(stderr, /\ninterrupted: 0 threads were processed \(0 added\): run the same command again to continue\n$/)
     }
     t.same(readdirSync(temporary), [])
   }

@@ -1,5 +1,6 @@
 /** Durations and sizes carry their unit: a bare number would be read as another one than was meant. */
 import { test } from 'tap'
+import { sizeText } from '../../src/document/quantities.ts'
 import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 const DURATIONS = [
