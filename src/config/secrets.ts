@@ -66,7 +66,7 @@ export function withoutPlainSecrets(written: unknown): unknown {
   if (typeof written !== 'object' || written === null) return written
   const kept = Object.entries(written).map(([key, value]): readonly [string, unknown] => {
     if (SECRET_KEYS.has(key)) return [key, null]
-    if (key === 'headers' && typeof value === 'object' && value !== null) return [key, Object.keys(value)]
+    if (key === 'headers' && typeof value === 'object' && value !== null) return [key, Object.keys(value as object)]
     if (key === 'store' && typeof value === 'string') return [key, value.replace(/:\/\/[^@]*@/, '://')]
     return [key, withoutPlainSecrets(value)]
   })

@@ -5,15 +5,15 @@ import type { Config, IssuerConfig } from './schema.ts'
 const DEFAULT_AUDIT_FILE = './data/audit.jsonl'
 
 /** True for a key that is in the file, and has no default value by chance. */
-type IsWritten = (...path: readonly string[]) => boolean
+type IsWritten = (path: readonly string[]) => boolean
 
 export function checkForUnused(config: Config, isWritten: IsWritten, warn: Report): void {
   const unused = (path: readonly string[], when: string, hint: string): void => {
-    if (isWritten(...path)) warn(path, `has no effect ${when}`, hint)
+    if (isWritten(path)) warn(path, `has no effect ${when}`, hint)
   }
   const { audit, streams, cors, authentication, identity, upstream, upstreams, agents } = config
   // The documented configuration names the default file beside `to: off`.
-  const isDefault = isWritten('audit', 'to') && audit.file === DEFAULT_AUDIT_FILE
+  const isDefault = isWritten(['audit', 'to']) && audit.file === DEFAULT_AUDIT_FILE
   if (audit.to !== 'file' && !isDefault)
     unused(['audit', 'file'], `with audit.to: ${audit.to}`, 'write to: file, or remove this key')
   if (streams.tokenExpiry !== 'grace') {

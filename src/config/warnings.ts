@@ -29,7 +29,7 @@ const PASSED_ON_CLAIMS = new Set([
 /** @param written the configuration as written, with its references filled in, and their paths */
 export function checkForWarnings(config: Config, { value: written, referenced }: Written, warn: Report): void {
   const mounts = mountsOf(config)
-  checkForUnused(config, (...path) => valueAt(written, `/${path.join('/')}`) !== undefined, warn)
+  checkForUnused(config, (path) => valueAt(written, `/${path.join('/')}`) !== undefined, warn)
   for (const { place, headers } of mounts) {
     for (const name of Object.keys(headers)) {
       const path = [...place, 'headers', name]

@@ -58,7 +58,8 @@ void test('zsh completes with the same script', { skip: !hasZsh }, async (t) => 
   }
   t.match(complete(''), /^serve validate .*threads/)
   t.match(complete('threads', ''), /^list owner stats/)
-  t.equal(complete('threads', 'list', '--s'), '--scope')
+  // zsh itself leaves out what does not begin with what was typed.
+  t.ok(complete('threads', 'list', '--s').split(' ').includes('--scope'))
 })
 
 const hasFish = spawnSync('fish', ['--version']).status === 0

@@ -115,5 +115,5 @@ void test('a server that is away is told without a stack trace, and a copy is ma
     t.match(stderr, /^error: .*127\.0\.0\.1:1/)
     t.notMatch(stderr, /hunter2|\n {4}at /)
   }
-  t.match(await command('store', 'backup', 'copy.db'), { code: 2, stderr: /back it up with pg_dump --schema=threadwarden/ })
+  t.match(await command('store', 'backup', 'copy.db'), { code: 2, stderr: /use pg_dump --schema=threadwarden/ })
 })

@@ -69,7 +69,7 @@ void test('an invalid file is told with its line, and the others are run', async
   const { tested } = files(t, { 'a.yaml': PASSING, 'bad.yaml': PASSING.replace('as: alice, lists', 'as: alcie, lists') })
   const { code, stdout } = await tested()
   t.equal(code, 1)
-  t.match(stdout, /error {2}.*bad\.yaml:9: tests\.1\.as: alcie is nobody \(under principals: alice, bob\)\n/)
+  t.match(stdout, /error {2}.*bad\.yaml:9: tests\.1\.as: alcie is not a principal \(under principals: alice, bob\)\n/)
   t.match(stdout, /\n2 passed, 0 failed, 1 of 2 files invalid\n$/)
 })
 
