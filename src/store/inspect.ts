@@ -62,7 +62,7 @@ function missing(file: string): SqliteInspection {
   } catch {
     return {
       outcome: 'unusable',
-      message: `${file} is not there, and cannot be made: ${folder} is no folder that can be written to`,
+      message: `${file} does not exist and cannot be created: ${folder} is not a folder that can be written to`,
       hint: 'mount a volume there that belongs to the user that runs the gateway',
     }
   }

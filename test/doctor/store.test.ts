@@ -90,7 +90,7 @@ void test('a store below what is no folder is a problem', async (t) => {
   const file = somewhere(t)
   writeFileSync(dirname(file), '')
   const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` })
-  t.match(of('store.file'), { level: 'problem', message: /is no folder that can be written to/, remedy: /volume/ })
+  t.match(of('store.file'), { level: 'problem', message: /is not a folder that can be written to/, remedy: /volume/ })
 })
 
 for (const [mounts, level, message] of [

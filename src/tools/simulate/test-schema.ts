@@ -8,14 +8,14 @@ import { ROUTE_IDS } from '../../core/route/routes.ts'
 const strings = z.array(z.string())
 
 const user = z.strictObject({
-  issuer: z.string().describe('A key of authentication.issuers.'),
+  issuer: z.string().describe('The issuer id: a key of authentication.issuers.'),
   id: z
     .string()
     .refine(isUserId, 'is not a user id | write it as in the token, without the issuer id')
-    .describe('The id that the issuer gives, without its key: corp:alice is alice of corp.'),
-  roles: strings.default([]).describe('Their roles; put into the claims where the issuer has them.'),
-  permissions: strings.default([]).describe('Their permissions; put into the claims where the issuer has them.'),
-  claims: z.record(z.string(), z.json()).default({}).describe('Further claims of their token.'),
+    .describe('The user id without the issuer id: write alice for corp:alice.'),
+  roles: strings.default([]).describe('The roles, in the claims where the issuer has them.'),
+  permissions: strings.default([]).describe('The permissions, in the claims where the issuer has them.'),
+  claims: z.record(z.string(), z.json()).default({}).describe('More claims of the token.'),
 })
 
 const principal = z.union(
@@ -43,11 +43,11 @@ const expectation = z.union(
       code: z
         .enum(Object.keys(CODES) as [Code, ...Code[]], 'is not a code | docs/reference/errors.md lists all codes')
         .optional()
-        .describe('What the caller is told.'),
+        .describe('The code of the answer.'),
       reason: z
         .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is not a reason | docs/reference/errors.md lists all reasons')
         .optional()
-        .describe('What the log says.'),
+        .describe('The reason in the log.'),
       rule: z.string().optional().describe('The name of the rule that decides.'),
     }),
   ],
@@ -56,28 +56,32 @@ const expectation = z.union(
 
 const policyTest = z
   .strictObject({
-    name: text.describe('What is said of it.'),
+    name: text.describe('The name of the test.'),
     as: oneOrMore(z.string(), 'is not a principal | write a name under principals, or a list of names').describe(
-      'Who asks, by name; or several.',
+      'The caller, by a name under principals; or a list.',
     ),
     route: oneOrMore(route, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
       .optional()
-      .describe('What for; or several.'),
-    method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).optional().describe('By default every method that the route has.'),
-    agent: oneOrMore(agent, 'is not an agent id')
+      .describe('The route; or a list.'),
+    method: z
+      .enum(['GET', 'POST', 'PATCH', 'DELETE'])
       .optional()
-      .describe('On routes about an agent: which one. By default one called default.'),
+      .describe('The HTTP method. Default: every method of the route.'),
+    agent: oneOrMore(agent, 'is not an agent id').optional().describe('The agent, on routes with an agent. Default: default.'),
     thread: oneOrMore(thread, 'is not a thread id')
       .optional()
-      .describe('On routes about a thread: which one. One that is not under threads belongs to nobody.'),
+      .describe('The thread, on routes with a thread. A thread that is not under threads has no owner.'),
     leaves: z
       .literal(true, 'must be true | write true, or remove it')
       .optional()
-      .describe('On DELETE of threads/grants: the grant that is taken back names whoever asks.'),
-    expect: expectation.optional().describe('What has to come of it.'),
-    lists: z.array(thread).optional().describe('In place of route and expect: exactly the threads that their list holds.'),
-    agents: z.array(agent).optional().describe('In place of route and expect: those of `of` that /info names and they may use.'),
-    of: z.array(agent).optional().describe('Beside agents: those that the upstream has.'),
+      .describe('On DELETE of threads/grants: the caller removes a grant to themselves.'),
+    expect: expectation.optional().describe('The expected decision.'),
+    lists: z.array(thread).optional().describe('Instead of route and expect: exactly the threads in the list of the caller.'),
+    agents: z
+      .array(agent)
+      .optional()
+      .describe('Instead of route and expect: the agents of `of` that /info lists for the caller.'),
+    of: z.array(agent).optional().describe('With agents: all agents of the upstream.'),
   })
   .refine(
     ({ expect, lists, agents }) => [expect, lists, agents].filter((one) => one !== undefined).length === 1,
@@ -97,36 +101,36 @@ const policyTest = z
 export const testSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
-    policy: text.optional().describe("The policy file, from the folder of this file; by default the configuration's."),
-    principals: z.record(z.string(), principal).describe('Who asks, by a name of your choice.'),
+    policy: text.optional().describe('The policy file, relative to this file. Default: the policy of the configuration.'),
+    principals: z.record(z.string(), principal).describe('The callers, by a name of your choice.'),
     threads: z
       .record(
         thread,
         z.strictObject({
-          owner: z.string().describe('A name under principals, or a user id: corp:bob.'),
-          deleted: z.boolean().default(false).describe('True if they deleted it.'),
+          owner: z.string().describe('The owner: a name under principals, or a user id such as corp:bob.'),
+          deleted: z.boolean().default(false).describe('true if the owner deleted the thread.'),
           granted: z
             .enum(['read', 'write'], 'is not a right | write read or write')
             .optional()
-            .describe('For what it was granted to whoever else asks.'),
+            .describe('The right that the other callers were granted.'),
         }),
       )
       .default({})
-      .describe('Whose threads there are, by id.'),
+      .describe('The threads with an owner, by id.'),
     facts: z
       .strictObject({
-        userScoped: z.boolean().optional().describe('In place of upstream.userScoped.'),
-        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('In place of ownership.unknownThread.'),
+        userScoped: z.boolean().optional().describe('Replaces upstream.userScoped.'),
+        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('Replaces ownership.unknownThread.'),
         upstreamHistory: z
           .enum(['none', 'some'])
           .default('none')
-          .describe('What the upstream holds of threads without an owner, where it is asked.'),
+          .describe('The history of unowned threads in the upstream, for unknownThread: verify.'),
       })
       .prefault({})
-      .describe('What else is so; by default as the configuration says. The policy is tested as enforced.'),
-    tests: z.array(policyTest).min(1, 'must have at least one test').describe('What has to come of what.'),
+      .describe('Other facts. Default: as in the configuration. Tests always run as with enforcement: enforce.'),
+    tests: z.array(policyTest).min(1, 'must have at least one test').describe('The tests.'),
   })
-  .meta({ title: 'Threadwarden tests of a policy' })
+  .meta({ title: 'Threadwarden policy tests' })
 
 export type TestFile = z.output<typeof testSchema>
 
