@@ -19,7 +19,11 @@ void test('exit code 1: the faults are on stderr', async (t) => {
 })
 
 void test('exit code 2: wrong usage is on stderr', async (t) => {
-  t.match(await run(['validate']), { code: 2, stdout: '', stderr: /^threadwarden validate: --config FILE is missing: THREADWARDEN_CONFIG is not set/ })
+  t.match(await run(['validate']), {
+    code: 2,
+    stdout: '',
+    stderr: /^threadwarden validate: --config FILE is missing: THREADWARDEN_CONFIG is not set/,
+  })
 })
 
 void test('a line of the audit log is read from stdin', async (t) => {

@@ -54,9 +54,17 @@ for (const [name, text, message] of [
   ['a quote within a field', 'thread,user\nt-1,co"rp:a\n', /^line 2: a quote is in a wrong place/],
   ['text behind a closing quote', 'thread,user\nt-1,"corp"x:a\n', /^line 2: a quote is in a wrong place/],
   ['a line of 70000 bytes', `thread,user\nt,${'x'.repeat(70_000)}\n`, /^line 2: it is longer than 64KiB/],
-  ['Latin-1', Buffer.concat([Buffer.from('thread,user\nt,corp:'), Buffer.from([0xe4]), Buffer.from('\n')]), /^the file is not UTF-8/],
+  [
+    'Latin-1',
+    Buffer.concat([Buffer.from('thread,user\nt,corp:'), Buffer.from([0xe4]), Buffer.from('\n')]),
+    /^the file is not UTF-8/,
+  ],
   ['UTF-16', Buffer.from('\ufeffthread,user\nt,corp:a\n', 'utf16le'), /^the file is not UTF-8/],
-  ['half a character at the end', Buffer.concat([Buffer.from('thread,user\nt,corp:'), Buffer.from([0xc3])]), /^the file is not UTF-8/],
+  [
+    'half a character at the end',
+    Buffer.concat([Buffer.from('thread,user\nt,corp:'), Buffer.from([0xc3])]),
+    /^the file is not UTF-8/,
+  ],
 ] as const) {
   void test(`${name}: nothing is taken of the file`, async (t) => {
     await t.rejects(read(text, 'csv'), { name: 'SourceFault', message })

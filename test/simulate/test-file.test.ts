@@ -74,13 +74,21 @@ for (const [what, parts, message] of [
   ],
   ['an id that is no thread', { threads: { 'a/b': { owner: 'alice' } }, tests: [INFO] }, /threads/],
   ['an owner who is nobody', { threads: { t: { owner: 'bob' } }, tests: [INFO] }, /:\d+: threads\.t\.owner: bob is not a user/],
-  ['another right', { threads: { t: { owner: 'corp:bob', granted: 'all' } }, tests: [INFO] }, /threads\.t\.granted: is not a right/],
+  [
+    'another right',
+    { threads: { t: { owner: 'corp:bob', granted: 'all' } }, tests: [INFO] },
+    /threads\.t\.granted: is not a right/,
+  ],
   [
     'a grant on a thread that was deleted',
     { threads: { t: { owner: 'corp:bob', deleted: true, granted: 'read' } }, tests: [INFO] },
     /:\d+: threads\.t\.granted: has no effect \(a deletion ends all grants\)/,
   ],
-  ['an owner of no issuer', { threads: { t: { owner: 'crop:bob' } }, tests: [INFO] }, /threads\.t\.owner: crop:bob is not a user/],
+  [
+    'an owner of no issuer',
+    { threads: { t: { owner: 'crop:bob' } }, tests: [INFO] },
+    /threads\.t\.owner: crop:bob is not a user/,
+  ],
   [
     'an issuer that there is not',
     { principals: { alice: { issuer: 'crop', id: 'alice' } }, tests: [INFO] },

@@ -107,7 +107,10 @@ void test('a backup that fails leaves nothing', async (t) => {
   const { file, folder } = await started(t)
   const target = join(folder, 'copy.db')
   await t.rejects(backup(join(folder, 'missing.db'), target), { name: 'BackupFailed', message: /missing\.db does not exist/ })
-  await t.rejects(backup(file, join(folder, 'none', 'copy.db')), { name: 'BackupFailed', message: /^the folder .*none does not exist: create it/ })
+  await t.rejects(backup(file, join(folder, 'none', 'copy.db')), {
+    name: 'BackupFailed',
+    message: /^the folder .*none does not exist: create it/,
+  })
   writeFileSync(join(folder, 'empty.db'), '')
   await t.rejects(backup(join(folder, 'empty.db'), target), /is no store/)
   writeFileSync(join(folder, 'text.db'), 'this is no database, and long enough to be seen as none\n'.repeat(20))
