@@ -98,11 +98,13 @@ const ALLOWED = {
   ],
   'tools/import-export': [
     'core',
+    'document/nearest.ts',
+    'document/quantities.ts',
     'operator',
     'http/upstream',
     ...port('administration', 'claims', 'observations', 'state', 'thread'),
   ],
-  'tools/doctor': ['core', 'document/sources.ts', 'config', 'auth', 'http', 'store', 'postgres'],
+  'tools/doctor': ['core', 'document/sources.ts', 'document/quantities.ts', 'config', 'auth', 'http', 'store', 'postgres'],
   'sdk/agent': ['jwt', 'core/json/pointer.ts', 'core/wire/addresses.ts'],
   'sdk/hooks': ['core', 'document', 'config', 'http', 'observe', 'snapshot', 'gateway'],
   cli: [

@@ -22,6 +22,7 @@ const CHECKS = [
   'check:schemas',
   'check:truth',
   'check:writing',
+  'check:cli',
 ]
 
 async function run(name: string): Promise<boolean> {

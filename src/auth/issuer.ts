@@ -1,7 +1,7 @@
 /** Sets up the issuers of a configuration, with their keys. */
 import { createHash } from 'node:crypto'
 import type { Config, IssuerConfig } from '../config/schema.ts'
-import type { Source, Sources } from '../document/sources.ts'
+import { unreadable, type Source, type Sources } from '../document/sources.ts'
 import { checkCertificates, makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
 import { isSecretAlgorithm, type Algorithm } from '../jwt/algorithms.ts'
@@ -151,7 +151,7 @@ function certificatesIn(bytes: Buffer): string {
 
 function fromFile<T>(issuer: string, name: string, file: string, source: Source, parse: (bytes: Buffer) => T): T {
   try {
-    if ('error' in source) throw new Error('cannot be read')
+    if ('error' in source) throw new Error(unreadable(source.error).message)
     return parse(source.bytes)
   } catch (error) {
     const message = `${file} ${error instanceof Error ? error.message : String(error)}`

@@ -8,14 +8,14 @@ import { UsageError } from './command.ts'
 
 /** @throws UsageError for no argument, several, or an invalid thread id */
 export function threadNamed([threadId, ...more]: readonly string[]): string {
-  if (threadId === undefined || more.length > 0) throw new UsageError('name one thread, by its id')
+  if (threadId === undefined || more.length > 0) throw new UsageError('name one thread by its id')
   return threadIdOf(threadId)
 }
 
 /** @throws UsageError for an invalid thread id */
 export function threadIdOf(text: string | undefined): string {
   if (text === undefined) throw new UsageError('--thread ID is missing')
-  if (!isThreadId(text)) throw new UsageError(`${JSON.stringify(text)} is no thread id`)
+  if (!isThreadId(text)) throw new UsageError(`${JSON.stringify(text)} is not a thread id`)
   return text
 }
 
@@ -30,7 +30,7 @@ export function userNamed([user, ...more]: readonly string[]): string {
  * @throws UsageError for an invalid user id
  */
 export function userOf(option: string, text: string): string {
-  if (!isUserId(text)) throw new UsageError(`${option} is a user id: issuer:subject, or anonymous`)
+  if (!isUserId(text)) throw new UsageError(`${option} must be a user id: issuer:subject, or anonymous`)
   return text
 }
 
@@ -49,7 +49,7 @@ export function granteeOf({ user, group }: { readonly user?: string; readonly gr
   if ((user === undefined) === (group === undefined)) throw new UsageError('name either --user USER or --group GROUP')
   const kind = user === undefined ? 'group' : 'user'
   const id = user ?? group ?? ''
-  if (!isGranteeId(id)) throw new UsageError(`--${kind} is written issuer:name`)
+  if (!isGranteeId(id)) throw new UsageError(`--${kind} must be written issuer:name`)
   return { kind, id }
 }
 
@@ -71,14 +71,13 @@ const AGE_UNITS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_6
 export function pastTimeOf(option: string, text: string, now: number): number {
   const [, amount = '', unit = ''] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
   const time = amount === '' ? timeOf(text) : now - Number(amount) * (AGE_UNITS[unit] ?? Number.NaN)
-  if (time === null)
-    throw new UsageError(`${option} is a time with its zone, 2026-01-31T12:00:00Z, or how long ago it was: 90d, 12h`)
-  if (time > now) throw new UsageError(`${option} ${text} is still to come`)
+  if (time === null) throw new UsageError(`${option} must be a time with its zone (2026-01-31T12:00:00Z) or an age (90d, 12h)`)
+  if (time > now) throw new UsageError(`${option} ${text} is in the future`)
   return time
 }
 
 /** @throws UsageError for an invalid number */
 export function countOf(option: string, text: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${option} is a number from 1`)
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`${option} must be a whole number, 1 or more`)
   return Number(text)
 }

@@ -1,13 +1,15 @@
-/** The declaration of a command: its options are parsed, and its help and completion are written from it. */
+/** The declaration of a command: its options are parsed, and its help, reference and completion are written from it. */
 import { parseArgs } from 'node:util'
-import { closest, distance } from 'fastest-levenshtein'
+import { nearest } from '../document/nearest.ts'
 import type { Terminal } from './terminal.ts'
 
-export const EXIT = { fine: 0, failure: 1, usage: 2 } as const
+/** `refused`: the command worked, and the request that it explains is refused. */
+export const EXIT = { fine: 0, failure: 1, usage: 2, refused: 3 } as const
 
-/** `parseArgs` reads `type`, `default` and `multiple`; the rest is for help and completion. */
+/** `parseArgs` reads `type`, `short`, `default` and `multiple`; the rest is for help, reference and completion. */
 export interface Option {
   readonly type: 'string' | 'boolean'
+  readonly short?: string
   readonly default?: string | boolean
   readonly multiple?: boolean
   readonly placeholder?: string
@@ -19,14 +21,16 @@ type Options = Readonly<Record<string, Option>>
 export type Values<O extends Options> = ReturnType<typeof parse<O>>['values']
 
 interface Description<O extends Options> {
-  /** Each form of the command, without `--config FILE` and optional options; by default the names of the positionals. */
+  /** Each form of the command, without optional options; by default the names of the positionals. */
   readonly usage?: readonly string[]
   readonly about: string
   /** The help of each positional, by its name. */
   readonly positionals?: Readonly<Record<string, string>>
   readonly options: O
-  /** What the exit codes 0, 1 and 2 mean; 2 is wrong usage by default. */
-  readonly exitCodes: readonly [fine: string, failure: string, usage?: string]
+  /** Whole command lines. */
+  readonly examples: readonly string[]
+  /** What each exit code means; 2 is wrong usage by default. */
+  readonly exitCodes: Readonly<Record<0 | 1, string> & Partial<Record<2 | 3, string>>>
 }
 
 export interface Command extends Description<Options> {
@@ -84,14 +88,14 @@ function parse<O extends Options>(args: readonly string[], options: O, positiona
     const [message = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
     const [unknown, name = ''] = /^Unknown option '--([^']+)'/.exec(message) ?? []
     const hint = unknown === undefined ? '' : didYouMean(name, ['help', ...Object.keys(options)], '--')
-    throw new UsageError(hint === '' ? message : `${unknown}.${hint}`)
+    throw new UsageError(unknown === undefined ? message : `${unknown}.${hint}`)
   }
 }
 
-/** @returns a sentence that suggests the nearest of the words, or nothing if none is near */
+/** @returns a sentence that suggests the nearest of the words, or `''` if none is near */
 export function didYouMean(word: string, words: readonly string[], prefix = ''): string {
-  const near = closest(word, words)
-  return distance(word, near) <= 3 ? ` Did you mean "${prefix}${near}"?` : ''
+  const near = nearest(word, words)
+  return near === undefined ? '' : ` Did you mean "${prefix}${near}"?`
 }
 
 export function flag(help: string) {
@@ -107,8 +111,11 @@ export function jsonFlag(shape: string, note = '') {
   return flag(`prints ${shape} on stdout${note}`)
 }
 
-export const CONFIG = value('FILE', 'the configuration (YAML or JSON)')
+export const CONFIG = {
+  ...value('FILE', 'the configuration, YAML or JSON (default: $THREADWARDEN_CONFIG, or threadwarden.yaml in this folder)'),
+  short: 'c',
+} as const
 export const QUIET = flag('hides the progress')
-export const THREAD_SCOPE = value('KEY', "the thread's upstream, by its key under upstreams or agents (default: upstream)")
-export const SCOPE_FILTER = value('KEY', "only threads of the upstream with this key, '' for upstream (default: all)")
-export const WITH_SCOPE = ', with "scope" if the thread is not of upstream'
+export const THREAD_SCOPE = value('KEY', 'the upstream of the thread, by its key under upstreams or agents (default: upstream)')
+export const SCOPE_FILTER = value('KEY', "only threads of the upstream with this key; '' for upstream (default: all)")
+export const WITH_SCOPE = ', with "scope" if the thread does not belong to upstream'

@@ -9,19 +9,22 @@ interface Step {
   readonly options: Command['options']
 }
 
+const SHELLS = ['bash', 'zsh', 'fish']
+
 export function completionFor(program: CommandGroup): Command {
   return defineCommand({
     usage: ['bash|zsh|fish'],
     about: `Prints a completion script for a shell.
 
-bash: source <(threadwarden completion bash), in ~/.bashrc
+bash: add this line to ~/.bashrc: source <(threadwarden completion bash)
 
-zsh: source <(threadwarden completion zsh), in ~/.zshrc after compinit
+zsh: add this line to ~/.zshrc, after compinit: source <(threadwarden completion zsh)
 
 fish: threadwarden completion fish > ~/.config/fish/completions/threadwarden.fish`,
     positionals: { SHELL: 'bash, zsh or fish' },
     options: {},
-    exitCodes: ['printed', 'a failure'],
+    exitCodes: { 0: 'printed', 1: 'failed' },
+    examples: ['threadwarden completion bash', 'threadwarden completion fish > ~/.config/fish/completions/threadwarden.fish'],
 
     async run(_values, terminal, [shell = '', ...more]) {
       const script = Object.hasOwn(SCRIPTS, shell) && more.length === 0 ? SCRIPTS[shell] : undefined
@@ -37,7 +40,10 @@ async function stepsOf({ commands }: CommandGroup, path: string): Promise<readon
   const below = Object.entries(commands).map(async ([name, found]) => {
     const named = `${path}${name} `
     if ('commands' in found) return stepsOf(found, named)
-    return [{ path: named, words: {}, options: (await found.load()).command.options }]
+    const { positionals = {}, options } = (await found.load()).command
+    // The shells are the only positional whose values are known.
+    const values = 'SHELL' in positionals ? Object.fromEntries(SHELLS.map((shell) => [shell, `the script for ${shell}`])) : {}
+    return [{ path: named, words: values, options }]
   })
   return [{ path, words, options: {} }, ...(await Promise.all(below)).flat()]
 }
@@ -45,7 +51,10 @@ async function stepsOf({ commands }: CommandGroup, path: string): Promise<readon
 /** Where no word fits, `-o default` completes the names of files. */
 function bash(steps: readonly Step[]): string {
   const cases = steps.map(({ path, words, options }) => {
-    const flags = Object.keys(options).map((name) => `--${name}`)
+    const flags = Object.entries(options).flatMap(([name, { short }]) => [
+      `--${name}`,
+      ...(short === undefined ? [] : [`-${short}`]),
+    ])
     return Object.keys(words).length > 0
       ? `    '${path === '' ? ' ' : path}') found='${Object.keys(words).join(' ')}' ;;`
       : `    '${path}'*) [[ $current == -* ]] && found='${[...flags, '--help'].join(' ')}' ;;`
@@ -61,11 +70,12 @@ complete -o default -F _threadwarden threadwarden`
 }
 
 function fish(steps: readonly Step[]): string {
-  const quoted = (text: string): string => `'${text.replaceAll("'", "\\'")}'`
+  const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
   const lines = steps.flatMap(({ path, words, options }) => [
     ...Object.entries(words).map(([word, help]) => `${quoted(path)}" -f -a ${word} -d ${quoted(help)}`),
     ...Object.entries(options).map(
-      ([name, { type, help }]) => `${quoted(`${path}*`)}" -l ${name}${type === 'string' ? ' -r' : ''} -d ${quoted(help)}`,
+      ([name, { type, short, help }]) =>
+        `${quoted(`${path}*`)}" -l ${name}${short === undefined ? '' : ` -s ${short}`}${type === 'string' ? ' -r' : ''} -d ${quoted(help)}`,
     ),
   ])
   return `function __threadwarden_after

@@ -2,7 +2,7 @@
 import { Sources } from '../document/sources.ts'
 import { loadPolicy } from '../policy/compile.ts'
 import { compare, type Comparison, type Difference } from '../tools/simulate/diff.ts'
-import { placeText } from '../tools/simulate/decision-text.ts'
+import { ruleText } from '../tools/simulate/decision-text.ts'
 import { surroundingsOf } from '../config/load.ts'
 import type { Verdict } from '../tools/simulate/matrix.ts'
 import { CODES } from '../core/reasons.ts'
@@ -15,17 +15,20 @@ import { loadConfig, printErrors } from './input-files.ts'
 const MOST_CALLERS = 6
 
 export const command = defineCommand({
-  about: `Decides the same requests by two policy files and shows each difference: who may do what, what a refusal looks like, which
-parts of a request are forwarded, and which limits apply. The requests are every route and method, on own, shared, unowned,
-foreign and deleted threads, with every agent that a policy names and one that no policy names. The callers have the roles,
-permissions, claims and issuers that the policies name. Issuers, mode and userScoped are those of the configuration; both
-policies are compared as enforced.`,
+  about: `Compares two policies: it decides the same requests by both and shows each difference. A difference is who is permitted, how a
+refusal looks, which parts of a request are forwarded, or which limits apply.
+
+The requests use every route and method, on own, shared, unowned, foreign and deleted threads, with every agent that a policy names
+and one more. The callers have the roles, permissions, claims and issuers that the policies name. Issuers, mode and userScoped come
+from the configuration. Both policies are compared as with enforcement: enforce.`,
   positionals: { OLD: 'a policy file', NEW: 'the policy file to compare with it' },
   options: { config: CONFIG, json: jsonFlag('{"same", "decisions", "callers", "agents", "cut", "differences"}') },
-  exitCodes: ['no difference', 'differences, an invalid file, or too many requests to compare all of them'],
+  exitCodes: { 0: 'no difference', 1: 'differences, an invalid file, or too many requests to compare all of them' },
+  examples: ['threadwarden diff policy.yaml new-policy.yaml'],
 
   run(values, terminal, [before, after, more]) {
-    if (before === undefined || after === undefined || more !== undefined) throw new UsageError('name two policy files: OLD NEW')
+    if (before === undefined || after === undefined || more !== undefined)
+      throw new UsageError('name two policy files: OLD and NEW')
     const { config } = loadConfig(terminal, values)
     const surroundings = surroundingsOf(config)
     const sources = new Sources()
@@ -39,24 +42,32 @@ policies are compared as enforced.`,
     const comparison = compare(one.value.policy, other.value.policy, config)
     const same = comparison.differences.length === 0
     if (values.json) printData(terminal, { same, ...comparison })
-    else printLines(terminal, text(comparison, paintFor(terminal.stdout, terminal.env)))
+    else printLines(terminal, text([before, after], comparison, paintFor(terminal.stdout, terminal.env)))
     return same && comparison.cut.length === 0 ? EXIT.fine : EXIT.failure
   },
 })
 
-function text({ differences, decisions, callers, cut }: Comparison, paint: Paint): string {
+function text(
+  [before, after]: readonly [string, string],
+  { differences, decisions, callers, cut }: Comparison,
+  paint: Paint,
+): string {
+  const files: readonly Entry[] = [
+    ['before', [before]],
+    ['after', [after]],
+  ]
   return [
+    listed(files, paint),
+    '',
     ...differences.flatMap((one) => [headline(one, paint), listed(entries(one), paint), '']),
     `${differences.length === 0 ? 'no difference' : counted(differences.length, 'difference')} in ${decisions} decisions for ${callers} kinds of callers`,
-    ...(cut.length === 0
-      ? []
-      : [paint('yellow', `not all was compared: there are more ${cut.join(' and ')} than there is room for`)]),
+    ...(cut.length === 0 ? [] : [paint('yellow', `not everything was compared: there are too many ${cut.join(' and ')}`)]),
   ].join('\n')
 }
 
 function headline({ before, after }: Difference, paint: Paint): string {
   if (before.outcome === after.outcome)
-    return paint('yellow', before.outcome === 'permitted' ? 'passes otherwise' : 'refused otherwise')
+    return paint('yellow', before.outcome === 'permitted' ? 'permitted differently' : 'refused differently')
   return after.outcome === 'permitted' ? paint('green', 'opened') : paint('red', 'closed')
 }
 
@@ -65,7 +76,7 @@ function entries({ routes, threads, agents, callers, before, after }: Difference
   const named = more > 1 ? [...callers.slice(0, MOST_CALLERS), `and ${more} more (--json names them)`] : callers
   return [
     ['  routes', [routes.join(', ')]],
-    ['  threads', threads.length === 0 ? [] : [threads.join('; ')]],
+    ['  threads', threads.length === 0 ? [] : [threads.map((one) => (one === 'unknown' ? 'unowned' : one)).join('; ')]],
     ['  agents', agents.length === 0 ? [] : [agents.join(', ')]],
     ['  callers', named],
     ['  before', verdictLines(before)],
@@ -76,7 +87,7 @@ function entries({ routes, threads, agents, callers, before, after }: Difference
 function verdictLines(verdict: Verdict): readonly string[] {
   if (verdict.outcome === 'refused') {
     const { code, reason, rule } = verdict
-    return [`refused: ${CODES[code].status} ${code} (${reason})${rule === null ? '' : ` by ${placeText(rule)}`}`]
+    return [`refused: ${CODES[code].status} ${code} (${reason})${rule === null ? '' : ` by ${ruleText(rule)}`}`]
   }
-  return [`permitted by ${placeText(verdict.rule)}`, ...Object.entries(verdict.passes).map(([name, what]) => `${name}: ${what}`)]
+  return [`permitted by ${ruleText(verdict.rule)}`, ...Object.entries(verdict.passes).map(([name, what]) => `${name}: ${what}`)]
 }

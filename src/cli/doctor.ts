@@ -8,33 +8,41 @@ import { ownAddresses } from '../http/upstream/exposure.ts'
 import { prepare } from '../snapshot/load.ts'
 import { readMounts } from '../store/durability.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value, type Command, type Values } from './command.ts'
-import { harmless, printData, printLines, type Terminal } from './terminal.ts'
+import { harmless, paintFor, printData, printLines, type Terminal } from './terminal.ts'
 import { configFile, readToken } from './input-files.ts'
 
 const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
 
 const OPTIONS = {
   config: CONFIG,
-  timeout: { ...value('TIME', 'how long one check may take; a fetch of keys may take 11s, a run 60s'), default: '5s' },
+  timeout: { ...value('TIME', 'the time limit of one check; a fetch of keys may take 11s, a run 60s'), default: '5s' },
   'token-file': value('FILE', "a file with a caller's token, to send requests as that caller"),
   url: value('URL', "the gateway's URL for clients, with the first upstream's path (default: from the configuration)"),
-  run: value('AGENT', 'runs this agent once through the gateway, on a new thread, and checks that events arrive one by one'),
+  run: value('AGENT', 'runs this agent once through the gateway and checks that events arrive one by one; leaves a new thread'),
   message: value('TEXT', 'the message to the agent'),
   json: jsonFlag('{"healthy", "counts", "findings"}'),
 } as const
 
 export function doctorOn(machine: () => Machine): Command {
   return defineCommand({
-    about: `Checks the store, the issuers, the upstreams and the gateway itself, as the gateway and its clients use them, and says what to
-do about each finding. It reports what it could not check. Nothing is changed, and nothing is run without --run.`,
+    about: `Checks the store, the issuers, the upstreams and the running gateway, as the gateway and its clients use them. Each problem and
+warning comes with a remedy. A check that cannot be made is reported as unknown. The doctor changes nothing without --run. With
+--run it creates a thread, which stays in the upstream and in the ownership table.`,
     options: OPTIONS,
-    exitCodes: ['no problem and no warning (unknown counts as neither)', 'problems, warnings or an invalid configuration'],
+    exitCodes: {
+      0: 'no problem and no warning; unknown counts as neither',
+      1: 'a problem or a warning, or an invalid configuration',
+    },
+    examples: [
+      'threadwarden doctor',
+      'threadwarden doctor --token-file token.txt --url https://chat.example.com/api/copilotkit --run default',
+    ],
 
     async run(values, terminal) {
-      const file = configFile(values)
+      const file = configFile(terminal, values)
       const findings = await diagnose(terminal, file, readWishes(values), machine())
       if (values.json) printData(terminal, asData(findings))
-      else printLines(terminal, report(findings.map(harmlessFinding)))
+      else printLines(terminal, report(findings.map(harmlessFinding), paintFor(terminal.stdout, terminal.env)))
       return findings.some(isFault) ? EXIT.failure : EXIT.fine
     },
   })
@@ -45,7 +53,9 @@ export const command = doctorOn(() => ({ mounts: readMounts(), addresses: ownAdd
 async function diagnose(terminal: Terminal, file: string, wishes: Wishes, machine: Machine): Promise<readonly Finding[]> {
   const prepared = prepare(file, terminal.env)
   if (!prepared.ok) {
-    const faults = prepared.faults.map((fault) => problem(faultLine(fault), 'correct it; threadwarden validate checks it again'))
+    const faults = prepared.faults.map((fault) =>
+      problem(faultLine(fault), 'correct it, and check it with threadwarden validate'),
+    )
     return [...faults.map(ofConfiguration), { check: 'everything else', ...notChecked('the configuration is invalid') }]
   }
   const { warnings } = prepared.value
@@ -66,8 +76,8 @@ function ofConfiguration(result: Result): Finding {
 function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Values<typeof OPTIONS>): Wishes {
   const limit = duration.safeParse(timeout)
   if (!limit.success || limit.data === 0) throw new UsageError(`--timeout ${timeout} is not a duration: write 500ms, 10s or 1m`)
-  if (run === '') throw new UsageError('--run names an agent')
-  if (message !== undefined && run === undefined) throw new UsageError('--message goes with --run')
+  if (run === '') throw new UsageError('--run must name an agent')
+  if (message !== undefined && run === undefined) throw new UsageError('--message can only be combined with --run')
   return {
     timeout: limit.data,
     token: tokenFile === undefined ? null : readToken(tokenFile),
@@ -79,9 +89,10 @@ function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Val
 function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError('--url is an address such as https://chat.example.com/api/copilotkit')
-  if (url.username !== '' || url.password !== '') throw new UsageError('--url holds a password: a token goes into --token-file')
-  if (url.search !== '' || url.hash !== '') throw new UsageError('--url has a query or a fragment: it ends with the path')
+    throw new UsageError('--url must be an address such as https://chat.example.com/api/copilotkit')
+  if (url.username !== '' || url.password !== '')
+    throw new UsageError('--url contains a password: pass a token with --token-file')
+  if (url.search !== '' || url.hash !== '') throw new UsageError('--url has a query or a fragment: it must end with the path')
   return url.href.replace(/\/+$/, '')
 }
 

@@ -12,6 +12,7 @@ import {
   observedText,
   permitText,
   principalText,
+  relationText,
   refusalText,
   triedText,
 } from '../tools/simulate/decision-text.ts'
@@ -34,7 +35,7 @@ export async function explainAudit(terminal: Terminal, named: string, options: C
   const replayed = replay(recorded, policy)
   if (options.json === true) printData(terminal, replayedData(replayed, recorded, policy))
   else printEntries(terminal, replayedEntries(replayed, recorded, policy))
-  return replayed.same === true ? EXIT.fine : EXIT.failure
+  return replayed.same === true ? EXIT.fine : EXIT.refused
 }
 
 type Recorded = Parameters<typeof replay>[0]
@@ -47,11 +48,11 @@ async function read(named: string, terminal: Terminal): Promise<Recorded> {
         ? readInput('--audit', named.slice(1), MOST_LINE)
         : Buffer.from(named)
   const { length } = bytes.toString('utf8').match(/^.*\S.*$/gm) ?? []
-  if (length > 1) throw new UsageError(`--audit takes one line, and here are ${length}: tail -1 FILE gives the last of a file`)
+  if (length > 1) throw new UsageError(`--audit takes one line, and got ${length}: tail -1 FILE prints the last line of a file`)
   const reader = makeJsonReader()
   const reading = reader.push(bytes) ?? reader.end()
   if (reading.outcome === 'refused')
-    throw new UsageError(`--audit is one line of the audit log, a JSON object (${reading.reason})`)
+    throw new UsageError(`--audit must be one line of the audit log, a JSON object (${reading.reason})`)
   const recorded = readAuditLine(reading.value)
   if ('fault' in recorded) throw new UsageError(`--audit ${recorded.fault}`)
   return recorded
@@ -86,20 +87,22 @@ function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy)
     [
       'facts',
       [
-        ...(relation === null ? [] : [`the thread ${descriptor?.ids.threadId ?? ''}${atScope(scope)} was ${relation}`]),
+        ...(relation === null
+          ? []
+          : [`the thread ${descriptor?.ids.threadId ?? ''}${atScope(scope)} was ${relationText(relation)}`]),
         `enforcement ${enforcement}, unknownThread ${unknownThread}, userScoped ${userScoped}`,
       ],
     ],
-    ['policy', [`${policy.file}: ${samePolicy ? 'the same' : 'another one, or changed since'}`]],
-    ['rules', trace === null ? ['none was asked'] : trace.tried.map(observed ? observedText : triedText)],
+    ['policy', [`${policy.file}: ${samePolicy ? 'the same as then' : 'another policy than then, or changed since'}`]],
+    ['rules', trace === null ? ['none was tried'] : trace.tried.map((one) => (observed ? observedText : triedText)(one, trace))],
     [
       'then',
       [
-        `${then.outcome}${then.reason === 'permitted' ? '' : ` (${then.reason})`}${then.rule === undefined ? '' : ` by ${then.rule}`}`,
+        `${then.outcome}${then.reason === 'permitted' ? '' : ` (${then.reason})`}${then.rule === undefined ? '' : ` by "${then.rule}"`}`,
       ],
     ],
     ['now', trace === null ? [] : [nowText(trace.decision, facts, policy)]],
-    ['same', [same === null ? 'nobody can say' : same ? 'yes' : 'no']],
+    ['same', [same === null ? 'unknown' : same ? 'yes' : 'no'], same === true ? 'green' : same === false ? 'red' : 'yellow'],
     ['notes', notesOn(replayed, recorded, policy)],
   ]
 }
@@ -111,7 +114,7 @@ function nowText(decision: NonNullable<Replayed['trace']>['decision'], facts: Re
     case 'refused':
       return `refused: ${refusalText(decision)}`
     case 'needs':
-      return `rests on something that the line does not hold: ${needText(decision)}`
+      return `not known: the decision needs ${needText(decision)}, which the line does not contain`
   }
 }
 
@@ -120,7 +123,7 @@ function notesOn({ trace, same, samePolicy, then }: Replayed, recorded: Recorded
   const idle = descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
   return [
     ...(idle === null ? [] : [idle]),
-    ...(samePolicy ? [] : ['of the claims the line holds those that the policy of then compares']),
+    ...(samePolicy ? [] : ['the line contains only the claims that the policy of that time compares']),
     ...(same === null && trace?.decision.outcome !== 'needs' ? [`${then.reason} does not come from a rule`] : []),
   ]
 }

@@ -10,6 +10,7 @@ import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Va
 import { printData, printEntries, type Entry } from './terminal.ts'
 import { explainAudit } from './explain-audit.ts'
 import { loadConfig, readInput, readToken } from './input-files.ts'
+import { suggestion } from '../document/nearest.ts'
 import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Policy } from '../policy/compile.ts'
@@ -26,18 +27,18 @@ import {
 
 const OPTIONS = {
   config: CONFIG,
-  method: value('M', 'the HTTP method, in capitals'),
-  target: value('PATH', 'path and query of the request line'),
-  'token-file': value('F', "a file with the caller's token, which is verified"),
-  claims: value('F', 'a JSON file with claims that are used without verification instead of a token; "iss" names the issuer'),
-  issuer: value('KEY', 'the issuer of the claims, by its id in the configuration'),
-  body: value('F', 'a JSON file with the body; on the base path, an envelope'),
+  method: value('M', 'the HTTP method'),
+  target: value('PATH', 'the path and query of the request line'),
+  'token-file': value('F', "a file with the caller's token, which explain verifies"),
+  claims: value('F', 'a JSON file with claims, used without verification instead of a token; "iss" names the issuer'),
+  issuer: value('KEY', 'the issuer of the claims, by its id in the configuration (default: by "iss", or the only issuer)'),
+  body: value('F', 'a JSON file with the body; an envelope on the base path'),
   owner: value('USER', 'the owner of the thread: issuer:subject, or anonymous (default: no owner)'),
   deleted: flag('the owner has deleted the thread'),
   granted: value('R', 'the grant of the caller, or of a group of the caller, on the thread: read or write'),
-  history: value('H', 'none (default) or some: what the upstream has of a thread without an owner, for unknownThread: verify'),
-  audit: value('LINE', 'decides a line of the audit log again, by the current policy: the line, @FILE, or - for stdin'),
-  json: jsonFlag('all of it as JSON'),
+  history: value('H', 'none (default) or some: the history of an unowned thread in the upstream, for unknownThread: verify'),
+  audit: value('LINE', 'decides a line of the audit log again by the current policy: the line, @FILE, or - for stdin'),
+  json: jsonFlag('the explanation as JSON'),
 } as const
 
 type Options = Values<typeof OPTIONS>
@@ -47,27 +48,33 @@ const MOST = { claims: 1024 * 1024, body: 256 * 1024 ** 2 }
 
 export const command = defineCommand({
   usage: ['--method M --target PATH', '--audit LINE'],
-  about: `Shows each step of a request: the canonical target, the route, the caller, the facts, each rule that was tried and the one that
-decides, and what would be sent upstream. Nothing is sent there, and the store is neither read nor written. For a token, the
-keys of its issuer are fetched. Values of secrets are not printed.`,
+  about: `Explains how the gateway decides one request: the canonical target, the route, the caller, the facts, each rule that was tried,
+the rule that decides, and the request to the upstream. It sends nothing to the upstream and does not open the store. For a token,
+it fetches the keys of the issuer. It does not print the values of secrets.`,
   options: OPTIONS,
-  exitCodes: [
-    'permitted (--audit: decided as before)',
-    'refused (--audit: not as before), an invalid configuration or a failure',
+  exitCodes: {
+    0: 'permitted (--audit: decided as before)',
+    1: 'failed, for example an invalid configuration',
+    3: 'refused (--audit: decided otherwise, or unknown)',
+  },
+  examples: [
+    'threadwarden explain --method GET --target /api/copilotkit/threads --token-file token.txt',
+    'threadwarden explain --method GET --target /api/copilotkit/threads/t-1/messages --claims alice.json --owner corp:bob',
+    'tail -1 audit.jsonl | threadwarden explain --audit -',
   ],
 
   async run(values, terminal) {
     if (values.audit !== undefined) return explainAudit(terminal, values.audit, values)
-    const question = questionOf(values)
+    const asked = questionOf(values)
     const prepared = loadConfig(terminal, values)
-    requireKnown(values, question, prepared)
+    const question = { ...asked, presented: withOnlyIssuer(asked.presented, prepared.config) }
+    requireKnown(question, prepared)
     const { config, policy, sources } = prepared
     const identity = openIdentity(config.identity, sources, Date.now)
     const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
     if (values.json) printData(terminal, explanationData(explanation, question, config, policy))
     else printEntries(terminal, explanationEntries(explanation, question, config, policy))
-    const { outcome } = explanation
-    return outcome === 'key-set' || outcome.outcome === 'permitted' ? EXIT.fine : EXIT.failure
+    return isPermitted(explanation) ? EXIT.fine : EXIT.refused
   },
 })
 
@@ -75,17 +82,17 @@ keys of its issuer are fetched. Values of secrets are not printed.`,
 function questionOf(options: Options): Question {
   const { method, target, body, owner, deleted, granted, history = 'none' } = options
   if (method === undefined) throw new UsageError('--method M is missing')
-  if (!/^[A-Z]{1,20}$/.test(method)) throw new UsageError('--method is an HTTP method in capitals')
+  if (!/^[A-Z]{1,20}$/i.test(method)) throw new UsageError('--method must be an HTTP method, for example GET')
   if (target === undefined) throw new UsageError('--target PATH is missing')
   if (deleted && owner === undefined) throw new UsageError('--deleted goes with --owner USER')
   if (granted !== undefined && owner === undefined) throw new UsageError('--granted goes with --owner USER')
   if (granted !== undefined && deleted) throw new UsageError('--granted does not go with --deleted, which ends all grants')
-  if (granted !== undefined && granted !== 'read' && granted !== 'write') throw new UsageError('--granted is read or write')
+  if (granted !== undefined && granted !== 'read' && granted !== 'write') throw new UsageError('--granted must be read or write')
   if (owner !== undefined && owner !== 'anonymous' && userFault(owner, []) === 'form')
-    throw new UsageError('--owner is a user id, issuer:subject, or anonymous')
-  if (history !== 'none' && history !== 'some') throw new UsageError('--history is none or some')
+    throw new UsageError('--owner must be a user id, issuer:subject, or anonymous')
+  if (history !== 'none' && history !== 'some') throw new UsageError('--history must be none or some')
   return {
-    method,
+    method: method.toUpperCase(),
     target,
     presented: presentedBy(options),
     body: body === undefined ? new Uint8Array() : readInput('--body', body, MOST.body),
@@ -104,18 +111,30 @@ function presentedBy({ 'token-file': tokenFile, claims, issuer }: Options): Pres
 function claimsFrom(file: string): JsonObject {
   const reader = makeJsonReader()
   const reading = reader.push(readInput('--claims', file, MOST.claims)) ?? reader.end()
-  if (reading.outcome === 'refused') throw new UsageError(`--claims ${file} holds no JSON object (${reading.reason})`)
+  if (reading.outcome === 'refused') throw new UsageError(`--claims ${file} does not contain a JSON object (${reading.reason})`)
   return reading.value
 }
 
+function isPermitted({ outcome }: Explanation): boolean {
+  return outcome === 'key-set' || outcome.outcome === 'permitted'
+}
+
+/** With one issuer, claims without `iss` are claims of that issuer. */
+function withOnlyIssuer(presented: Presented, { authentication }: Config): Presented {
+  const [only, ...others] = Object.keys(authentication.issuers)
+  if (presented.kind !== 'claims' || presented.claims['iss'] !== undefined || others.length > 0) return presented
+  return { ...presented, issuer: presented.issuer ?? only }
+}
+
 /** An option or the claims have to name the issuer. */
-function requireKnown({ issuer }: Options, { presented }: Question, { config }: Prepared): void {
+function requireKnown({ presented }: Question, { config }: Prepared): void {
   if (presented.kind !== 'claims' || config.authentication.mode === 'off') return
+  const { issuer } = presented
   const keys = Object.keys(config.authentication.issuers)
   if (issuer !== undefined && !keys.includes(issuer))
-    throw new UsageError(`there is no issuer "${issuer}": it has ${keys.join(', ')}`)
+    throw new UsageError(`--issuer ${issuer}: the configuration has no issuer "${issuer}": ${suggestion(issuer, keys, 'it has')}`)
   if (issuer === undefined && presented.claims['iss'] === undefined)
-    throw new UsageError(`the claims have no "iss": --issuer KEY says whose they are (${keys.join(', ')})`)
+    throw new UsageError(`the claims have no "iss": name their issuer with --issuer KEY (${keys.join(', ')})`)
 }
 
 const MOST_BODY = 2000
@@ -136,15 +155,15 @@ export function explanationEntries(
       target === null
         ? ['has no canonical form']
         : mount === null
-          ? [`lies outside the public path${several ? 's' : ''} ${mounts.map(({ publicPath }) => publicPath || '/').join(', ')}`]
-          : [canonical(target), ...(several ? [`goes to ${mount.place.join('.')}`] : [])],
+          ? [`is outside the public path${several ? 's' : ''} ${mounts.map(({ publicPath }) => publicPath || '/').join(', ')}`]
+          : [canonical(target), ...(several ? [`upstream: ${mount.place.join('.')}`] : [])],
     ],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
     ['facts', factLines(explanation)],
     ['policy', [policy.file]],
     ['rules', ruleLines(explanation)],
-    ['outcome', [outcomeLine(explanation, policy)]],
+    ['outcome', [outcomeLine(explanation, policy)], isPermitted(explanation) ? 'green' : 'red'],
     ['limits', permit === null ? [] : [limitsLine(limitsOf(permit, config))]],
     ['upstream', sent === null ? [] : sentLines(sent)],
     ['notes', notesOn(explanation, question, policy)],
@@ -175,16 +194,18 @@ function factLines({ facts, trace, descriptor }: Explanation): readonly string[]
 }
 
 function ruleLines({ trace, outcome }: Explanation): readonly string[] {
-  if (trace === null) return ['none was asked']
+  if (trace === null) return ['none was tried']
   const observed = typeof outcome === 'object' && outcome.outcome === 'permitted' && outcome.observed !== null
-  return trace.tried.length === 0 ? ['there is none'] : trace.tried.map(observed ? observedText : triedText)
+  return trace.tried.length === 0
+    ? ['the route has none']
+    : trace.tried.map((one) => (observed ? observedText : triedText)(one, trace))
 }
 
 function outcomeLine({ outcome, facts }: Explanation, { rules }: Policy): string {
-  if (outcome === 'key-set') return 'answered with the public keys of the gateway, whoever asks'
+  if (outcome === 'key-set') return 'answered with the public keys of the gateway, for every caller'
   if (outcome.outcome === 'refused') {
     const { allow } = outcome
-    return `refused: ${refusalText(outcome)}${allow === undefined ? '' : ` The path takes ${allow.join(', ')}.`}`
+    return `refused: ${refusalText(outcome)}${allow === undefined ? '' : ` Methods of this path: ${allow.join(', ')}.`}`
   }
   if (facts === null) throw new Error('a permit without facts')
   return permitText(outcome, facts, rules)
@@ -192,7 +213,7 @@ function outcomeLine({ outcome, facts }: Explanation, { rules }: Policy): string
 
 function limitsLine(limits: ReturnType<typeof limitsOf>): string {
   return Object.entries(limits)
-    .map(([name, limit]) => `${name} ${limitText(limit)}${name === 'body' ? ' bytes' : ''}`)
+    .map(([name, limit]) => `${name} ${limitText(name, limit)}`)
     .join(', ')
 }
 
@@ -201,8 +222,8 @@ function sentLines({ method, target, headers, passing, body, dropped }: Sent): r
   return [
     `${method} ${target}`,
     ...headers.map(({ name, value }) => `${name}: ${value ?? '***'}`),
-    ...(passing.length === 0 ? [] : [`as they come: ${passing.join(', ')}`]),
-    ...(text === '' ? [] : [text.length > MOST_BODY ? `${text.slice(0, MOST_BODY)}… (--json has all of it)` : text]),
+    ...(passing.length === 0 ? [] : [`forwarded unchanged: ${passing.join(', ')}`]),
+    ...(text === '' ? [] : [text.length > MOST_BODY ? `${text.slice(0, MOST_BODY)}… (--json prints all of it)` : text]),
     ...(dropped.length === 0 ? [] : [`dropped: ${dropped.join(', ')}`]),
   ]
 }

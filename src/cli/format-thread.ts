@@ -21,7 +21,7 @@ export function grantLine({ right, kind, id, grantedBy, grantedAt }: StoredGrant
 
 /** The store keeps grants under every policy, but they only have an effect where the policy opens shared threads. */
 export function warnOfNoSharing(terminal: Terminal, { rules, file }: Policy): void {
-  if (!rules.sharing) complain(terminal, `warning: the policy ${file} has no sharing: grants have no effect`)
+  if (!rules.sharing) complain(terminal, `warning: the policy ${file} does not set sharing: true, so grants have no effect`)
 }
 
 /** `1 thread`, `2 threads`. */

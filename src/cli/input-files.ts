@@ -1,6 +1,8 @@
 /** Reads the configuration, and files that options name. */
-import { readFileSync, statSync } from 'node:fs'
-import { faultLine, type Fault } from '../document/fault.ts'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { faultLine, inOrder, type Fault } from '../document/fault.ts'
+import { sizeText } from '../document/quantities.ts'
+import { unreadable } from '../document/sources.ts'
 import { prepare, type Prepared } from '../snapshot/load.ts'
 import { CommandFailed, UsageError } from './command.ts'
 import { complain, printData, type Terminal } from './terminal.ts'
@@ -10,15 +12,20 @@ export interface ConfigOptions {
   readonly json?: boolean
 }
 
-/** @throws UsageError without a file */
-export function configFile({ config }: ConfigOptions): string {
-  if (config === undefined) throw new UsageError('--config FILE is missing')
-  return config
+const VARIABLE = 'THREADWARDEN_CONFIG'
+const USUAL_FILE = 'threadwarden.yaml'
+
+/** The option, the environment variable, or the file with the usual name in the working directory. @throws UsageError without a file */
+export function configFile({ env }: Terminal, { config }: ConfigOptions): string {
+  const named = config ?? env[VARIABLE] ?? ''
+  if (named !== '') return named
+  if (config === undefined && existsSync(USUAL_FILE)) return USUAL_FILE
+  throw new UsageError(`--config FILE is missing: ${VARIABLE} is not set, and there is no ${USUAL_FILE} in this folder`)
 }
 
 /** @throws UsageError without a file, CommandFailed after it printed the errors */
 export function loadConfig(terminal: Terminal, options: ConfigOptions): Prepared {
-  const prepared = prepare(configFile(options), terminal.env)
+  const prepared = prepare(configFile(terminal, options), terminal.env)
   if (prepared.ok) return prepared.value
   printErrors(terminal, prepared.faults, options)
   throw new CommandFailed()
@@ -26,7 +33,7 @@ export function loadConfig(terminal: Terminal, options: ConfigOptions): Prepared
 
 export function printErrors(terminal: Terminal, errors: readonly Fault[], { json = false }: ConfigOptions): void {
   if (json) printData(terminal, { faults: errors })
-  else for (const error of errors) complain(terminal, `error: ${faultLine(error)}`)
+  else for (const error of inOrder(errors)) complain(terminal, `error: ${faultLine(error)}`)
 }
 
 /**
@@ -38,10 +45,11 @@ export function readInput(option: string, file: string, limit: number): Buffer {
   try {
     // A device reports no size, and is read in any case.
     bytes = statSync(file).size > limit ? null : readFileSync(file)
-  } catch {
-    throw new UsageError(`${option} ${file} cannot be read`)
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    throw new UsageError(`${option} ${file} ${unreadable(code).message}`)
   }
-  if (bytes === null || bytes.length > limit) throw new UsageError(`${option} ${file} is larger than ${limit} bytes`)
+  if (bytes === null || bytes.length > limit) throw new UsageError(`${option} ${file} is larger than ${sizeText(limit)}`)
   return bytes
 }
 
@@ -50,6 +58,7 @@ const TOKEN_LIMIT = 64 * 1024
 /** @throws UsageError for an unreadable file or one without a token. The message never repeats the content */
 export function readToken(file: string): string {
   const text = readInput('--token-file', file, TOKEN_LIMIT).toString('utf8').trim()
-  if (!/^[\x21-\x7e]+$/.test(text)) throw new UsageError(`--token-file ${file} holds no token: one line, without "Bearer"`)
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new UsageError(`--token-file ${file} contains no token: write the token alone on one line, without "Bearer"`)
   return text
 }

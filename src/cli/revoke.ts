@@ -11,8 +11,8 @@ import { withStore } from './with-store.ts'
 const OPTIONS = {
   config: CONFIG,
   'token-id': value('ID', 'one token, by its jti'),
-  user: value('USER', 'all tokens of a user, future ones too: issuer:subject, as in the log'),
-  before: value('TIME', 'only tokens issued before: 2026-01-31T12:00:00Z, or now, which includes the clock tolerance'),
+  user: value('USER', 'all tokens of a user, also future ones: issuer:subject, as in the log'),
+  before: value('TIME', 'only tokens issued before TIME: 2026-01-31T12:00:00Z, or now, which includes the clock tolerance'),
   lift: flag('removes the revocation'),
   list: flag('prints all revocations'),
   json: jsonFlag('{"revoked"}, {"lifted"} or {"revocations"}'),
@@ -20,10 +20,15 @@ const OPTIONS = {
 
 export const command = defineCommand({
   usage: ['--token-id ID', '--user USER', '--list'],
-  about: `Revokes a token, or the tokens of a user, in the store that the configuration names. Gateways on that store refuse them within
-a second, without a restart.`,
+  about: `Revokes a token, or the tokens of a user, before they expire. Gateways with the same store refuse them within a second, without a
+restart. It does not change who owns a thread: threadwarden threads revoke removes an owner.`,
   options: OPTIONS,
-  exitCodes: ['done', 'nothing to lift, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'there was no such revocation to remove, an invalid configuration or a failing store' },
+  examples: [
+    'threadwarden revoke --token-id 7f3a',
+    'threadwarden revoke --user corp:alice --before now',
+    'threadwarden revoke --list',
+  ],
 
   async run(values, terminal) {
     const { lift, json } = values
@@ -37,19 +42,19 @@ a second, without a restart.`,
     const fault = userId === null || lift ? null : granteeFault(userId, Object.keys(authentication.issuers))
     if (fault !== null) throw new UsageError(fault)
     if (authentication.mode === 'off')
-      complain(terminal, 'warning: authentication.mode is off: no token is read, none is refused')
+      complain(terminal, 'warning: authentication.mode is off: the gateway reads no tokens, so it refuses none')
     return withStore(prepared, { make: false }, async (store) => {
       if (what === null) {
         const all = await store.revocations()
         if (json) printData(terminal, { revocations: all.map(shown) })
-        else for (const text of all.length === 0 ? ['nothing is revoked'] : all.map(line)) print(terminal, text)
+        else for (const text of all.length === 0 ? ['there are no revocations'] : all.map(line)) print(terminal, text)
         return EXIT.fine
       }
       if (lift) {
         const lifted = await store.lift(what)
         if (json) printData(terminal, { lifted }, 0)
         else if (lifted) print(terminal, `no longer revoked: ${'tokenId' in what ? `token ${what.tokenId}` : what.userId}`)
-        else complain(terminal, 'nothing of the kind is revoked')
+        else complain(terminal, 'there is no such revocation')
         return lifted ? EXIT.fine : EXIT.failure
       }
       // The issuer's clock may be ahead: a token that it issued just now would seem to be issued after `now`.
@@ -76,20 +81,22 @@ a second, without a restart.`,
 function revokedIn({ 'token-id': tokenId, user: userId, before, lift, list }: Values<typeof OPTIONS>): Revoked | null {
   if (list) {
     if (tokenId !== undefined || userId !== undefined || before !== undefined || lift)
-      throw new UsageError('--list goes with --config and --json alone')
+      throw new UsageError('--list can only be combined with --config and --json')
     return null
   }
   if ((tokenId === undefined) === (userId === undefined))
-    throw new UsageError('name either --token-id ID or --user USER, or --list')
-  if (before !== undefined && (lift || userId === undefined)) throw new UsageError('--before TIME goes with --user USER alone')
-  if (tokenId !== undefined && !isTokenId(tokenId)) throw new UsageError('--token-id is the jti of a token: 1 to 1024 characters')
-  if (userId !== undefined && userFault(userId, []) === 'form') throw new UsageError('--user is a user id: issuer:subject')
+    throw new UsageError('name one of --token-id ID, --user USER and --list')
+  if (before !== undefined && (lift || userId === undefined))
+    throw new UsageError('--before TIME can only be combined with --user USER')
+  if (tokenId !== undefined && !isTokenId(tokenId))
+    throw new UsageError('--token-id must be the jti of a token: 1 to 1024 characters')
+  if (userId !== undefined && userFault(userId, []) === 'form') throw new UsageError('--user must be a user id: issuer:subject')
   return tokenId === undefined ? { userId: userId ?? '' } : { tokenId }
 }
 
 function timeBefore(text: string, now: number): number {
   const time = text === 'now' ? now : timeOf(text)
-  if (time === null) throw new UsageError('--before is a time with its zone, 2026-01-31T12:00:00Z, or now')
+  if (time === null) throw new UsageError('--before must be a time with its zone (2026-01-31T12:00:00Z) or now')
   return time
 }
 

@@ -1,7 +1,7 @@
 /** `threadwarden routes`: lists every route, and who may use it. */
 import { mountsOf } from '../config/mounts.ts'
 import type { Prepared } from '../snapshot/load.ts'
-import { placeText, GRANTED } from '../tools/simulate/decision-text.ts'
+import { GRANTED, relationText, ruleText } from '../tools/simulate/decision-text.ts'
 import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
 import { loadConfig } from './input-files.ts'
 import { largest } from '../core/json/extremes.ts'
@@ -9,10 +9,11 @@ import { CONFIG, defineCommand, EXIT, jsonFlag } from './command.ts'
 import { harmless, paintFor, printData, printLines, type Paint } from './terminal.ts'
 
 export const command = defineCommand({
-  about: `Lists every route with its method and public path, who may use it on which threads, and the rule that decides so. A closed
-route is one that no caller may use. Any other path is answered 404.`,
+  about: `Lists every route with its method and public path, who may use it on which threads, and the rule that allows or denies it. No
+caller may use a closed route. The gateway answers 404 on any other path.`,
   options: { config: CONFIG, json: jsonFlag('{"routes", "operators", "policy", …}') },
-  exitCodes: ['listed', 'an invalid configuration'],
+  exitCodes: { 0: 'listed', 1: 'invalid configuration' },
+  examples: ['threadwarden routes', 'threadwarden routes --json'],
 
   run(values, terminal) {
     const prepared = loadConfig(terminal, values)
@@ -59,7 +60,7 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
       ({ place, unknownThread, userScoped }, at) =>
         `${at === 0 ? 'threads' : ''.padEnd(7)}    ${several ? `${place.join('.')}: ` : ''}unknownThread ${unknownThread}, userScoped ${userScoped}${at === 0 ? `, sharing ${policy.rules.sharing}` : ''}`,
     ),
-    `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'nobody' : operators.map(harmless).join('; ')}`,
+    `operators  ${operators.length === 0 || config.authentication.mode === 'off' ? 'none' : operators.map(harmless).join('; ')}`,
     '',
     ...listed.flatMap(({ upstream, route, method, path, right, closed, hidden, access }, at) => [
       ...(several && upstream !== listed[at - 1]?.upstream
@@ -77,9 +78,11 @@ function accessText({ who, threads, agents, conditions, rule }: Access, right: R
   const shared = right === null || right === 'owner' ? 'shared' : `shared (for ${GRANTED[right]})`
   return [
     who.join(', '),
-    ...(threads === null ? [] : [`on ${threads.map((one) => (one === 'shared' ? shared : one)).join(', ')} threads`]),
+    ...(threads === null
+      ? []
+      : [`on ${threads.map((one) => (one === 'shared' ? shared : relationText(one))).join(', ')} threads`]),
     ...(agents === null ? [] : [`agents ${agents.join(', ')}`]),
     ...(conditions.length === 0 ? [] : [conditions.join(', ')]),
-    `by ${placeText(rule)}`,
+    `by ${ruleText(rule)}`,
   ].join('; ')
 }

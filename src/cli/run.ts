@@ -1,6 +1,6 @@
 /** Finds the command and runs it, or prints its help. */
 import { readFileSync } from 'node:fs'
-import { CommandFailed, didYouMean, EXIT, UsageError, type CommandGroup, type Command } from './command.ts'
+import { CommandFailed, didYouMean, EXIT, UsageError, type CommandGroup, type Command, type Option } from './command.ts'
 import { complain, print, printLines, type Terminal } from './terminal.ts'
 import { PROGRAM } from './commands.ts'
 import { largest } from '../core/json/extremes.ts'
@@ -9,17 +9,13 @@ const HELP = ['--help', '-h']
 
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const [name = ''] = args
-  if (!['--version', '-V'].includes(name)) return runIn('threadwarden', PROGRAM, args, terminal)
+  if (!['--version', '-v', '-V'].includes(name)) return runIn('threadwarden', PROGRAM, args, terminal)
   print(terminal, version())
   return EXIT.fine
 }
 
 async function runIn(path: string, group: CommandGroup, [name, ...rest]: readonly string[], terminal: Terminal): Promise<number> {
-  if (name === undefined) {
-    for (const line of groupHelp(path, group).split('\n')) complain(terminal, line)
-    return EXIT.usage
-  }
-  if (name === 'help' || HELP.includes(name)) {
+  if (name === undefined || name === 'help' || HELP.includes(name)) {
     printLines(terminal, groupHelp(path, group))
     return EXIT.fine
   }
@@ -59,22 +55,38 @@ function version(): string {
 
 const WIDTH = 120
 
-export function commandHelp(path: string, { usage, about, positionals = {}, options, exitCodes }: Command): string {
-  const config = 'config' in options ? ' --config FILE' : ''
-  const more = Object.keys(options).some((name) => name !== 'config') ? ' [OPTIONS]' : ''
+/** Each form of a command. */
+export function usageLines(path: string, { usage, positionals = {}, options }: Command): readonly string[] {
+  const more = Object.keys(options).length === 0 ? '' : ' [OPTIONS]'
   const forms = usage ?? [Object.keys(positionals).join(' ')]
-  const named = Object.entries(options).map(([name, { placeholder, help, default: by }]) => [
-    `--${name}${placeholder === undefined ? '' : ` ${placeholder}`}`,
-    typeof by === 'string' ? `${help} (default: ${by})` : help,
-  ])
-  const [fine, failure, wrong = 'wrong usage'] = exitCodes
+  return forms.map((form) => `${path}${form === '' ? '' : ` ${form}`}${more}`)
+}
+
+/** `-c, --config FILE`, and its help. */
+export function optionRow(name: string, { short, placeholder, help, default: by }: Option): readonly [string, string] {
   return [
-    ...forms.map((form, at) => `${at === 0 ? 'Usage:' : '      '} ${path}${form === '' ? '' : ` ${form}`}${config}${more}`),
+    `${short === undefined ? '' : `-${short}, `}--${name}${placeholder === undefined ? '' : ` ${placeholder}`}`,
+    typeof by === 'string' ? `${help} (default: ${by})` : help,
+  ]
+}
+
+export function exitCodeRows({ exitCodes }: Command): readonly (readonly [string, string])[] {
+  return Object.entries({ ...exitCodes, 2: exitCodes[2] ?? 'wrong usage' })
+}
+
+export function commandHelp(path: string, command: Command): string {
+  const { about, positionals = {}, options, examples } = command
+  return [
+    ...usageLines(path, command).map((line, at) => `${at === 0 ? 'Usage:' : '      '} ${line}`),
     '',
     ...about.split('\n\n').flatMap((paragraph) => [wrap(paragraph.replaceAll('\n', ' '), 0), '']),
-    ...rows([...Object.entries(positionals), ...named]),
+    ...rows([...Object.entries(positionals), ...Object.entries(options).map(([name, option]) => optionRow(name, option))]),
+    ...(Object.keys(positionals).length + Object.keys(options).length === 0 ? [] : ['']),
+    examples.length === 1 ? 'Example:' : 'Examples:',
+    ...examples.map((line) => `  ${line}`),
     '',
-    wrap(`Exit codes: 0 ${fine}, 1 ${failure}, 2 ${wrong}.`, 0),
+    'Exit codes:',
+    ...rows(exitCodeRows(command)),
   ].join('\n')
 }
 
@@ -90,7 +102,7 @@ export function groupHelp(path: string, { summary, about, commands }: CommandGro
     '',
     `${path} COMMAND --help shows the options of a command.`,
     '',
-    'Exit codes: 0 fine, 1 findings or failure, 2 wrong usage.',
+    'Exit codes: 0 success, 1 failure or findings, 2 wrong usage, 3 refused (explain).',
   ].join('\n')
 }
 

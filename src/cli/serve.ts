@@ -4,6 +4,7 @@ import { startGateway, type Gateway } from '../gateway/start.ts'
 import { nodeOptions, oldSpace, roomWarning } from '../gateway/memory-budgets.ts'
 import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
+import type { Config } from '../config/schema.ts'
 import { prepare } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/reload.ts'
 import { configFile, printErrors } from './input-files.ts'
@@ -16,21 +17,22 @@ const DEFAULT_GRACE_S = 30
 const MARGIN_S = 5
 
 export const command = defineCommand({
-  about: `Runs the gateway. Log lines go to stdout as JSON; the line "listening" names the bound addresses.
+  about: `Runs the gateway. Log lines go to stdout as JSON. The line "listening" names the bound addresses.
 
-SIGTERM and SIGINT drain: /readyz fails at once. After SIGTERM the gateway continues to accept requests for shutdown.delay, so
-that load balancers notice. Then it accepts no new requests and lets running ones end. Streams that are still open ${MARGIN_S} s before
-the end of the grace period (TERMINATION_GRACE_PERIOD_SECONDS, by default ${DEFAULT_GRACE_S}) end with a RUN_ERROR event. A second signal
+SIGTERM and SIGINT stop the gateway, and /readyz fails at once. After SIGTERM the gateway accepts requests for shutdown.delay, so
+that load balancers notice the stop. Then it refuses new requests and waits for running ones. It ends open streams with a
+RUN_ERROR event ${MARGIN_S} s before the end of the grace period (TERMINATION_GRACE_PERIOD_SECONDS, default ${DEFAULT_GRACE_S}). A second signal
 ends the process at once.
 
-The gateway watches the configuration, its policies, secrets, keys and certificates. It applies a change as a whole, within two
-seconds and without ending requests; SIGHUP and POST /reload of the admin API apply it at once. An invalid change is not applied:
-the log, /readyz and a metric say why. Changes of listeners and of the store need a restart.`,
+The gateway watches the configuration, its policies, secrets, keys and certificates. It applies a change as a whole within two
+seconds and does not interrupt requests. SIGHUP and POST /reload of the admin API apply a change at once. The gateway does not
+apply an invalid change: the log, /readyz and a metric report it. Changes of listeners, workers, audit and the store need a restart.`,
   options: { config: CONFIG },
-  exitCodes: ['stopped by a signal', 'an invalid configuration or a failed start'],
+  exitCodes: { 0: 'stopped by a signal', 1: 'invalid configuration, or the start failed' },
+  examples: ['threadwarden serve', 'threadwarden serve --config /etc/threadwarden/threadwarden.yaml'],
 
   async run(values, terminal) {
-    const file = configFile(values)
+    const file = configFile(terminal, values)
     let gateway: Gateway | undefined
     const outcome = prepare(file, terminal.env)
     if (!outcome.ok) {
@@ -45,7 +47,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
     if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain(terminal))
       log.warn(
         { delayMs: config.shutdown.delay, deadlineMs: timeToDrain(terminal) },
-        'shutdown.delay takes the whole grace period: no stream can come to its end. Set TERMINATION_GRACE_PERIOD_SECONDS to more',
+        'shutdown.delay takes the whole grace period, so open streams are cut: increase TERMINATION_GRACE_PERIOD_SECONDS',
       )
     const room = roomWarning({ constrained: process.constrainedMemory(), options: nodeOptions() })
     if (room !== null) log.warn(room)
@@ -66,7 +68,7 @@ the log, /readyz and a metric say why. Changes of listeners and of the store nee
         },
       })
     } catch (error) {
-      throw new CommandFailed(`error: ${error instanceof Error ? error.message : String(error)}`)
+      throw new CommandFailed(`error: ${startFailure(error, config)}`)
     }
     log.info(
       {
@@ -97,6 +99,23 @@ const start: typeof startGateway = async (prepared, log, surroundings) => {
   if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
   const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
   return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
+}
+
+/** Names the key of the listener that could not be opened. */
+export function startFailure(error: unknown, { listen, health, admin }: Config): string {
+  const message = error instanceof Error ? error.message : String(error)
+  const [, code = '', address = ''] = /\b(?:listen|bind) (EADDRINUSE|EACCES|EADDRNOTAVAIL)\b.* (\S+)$/.exec(message) ?? []
+  const listeners = Object.entries({ listen, health, ...(admin === undefined ? {} : { admin }) })
+  const [key = '', { host, port } = { host: '', port: 0 }] = listeners.find(([, one]) => address.endsWith(`:${one.port}`)) ?? []
+  if (key === '') return message
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${key}.port: another process listens on ${address} (stop it, or write another port)`
+    case 'EACCES':
+      return `${key}.port: this user may not listen on port ${port} (write a port from 1024)`
+    default:
+      return `${key}.host: this machine does not have the address ${host} (write 0.0.0.0, or an address of this machine)`
+  }
 }
 
 /** Resolves with the first signal to stop; a second signal ends the process at once. */

@@ -1,5 +1,6 @@
 /** Formats text for a terminal: with colour where the terminal has it, and without control sequences from others. */
 import type { Readable, Writable } from 'node:stream'
+import { WriteStream } from 'node:tty'
 import { styleText } from 'node:util'
 import { largest } from '../core/json/extremes.ts'
 import { terminalJson } from '../core/json/terminal-json.ts'
@@ -18,9 +19,15 @@ export interface Terminal {
   readonly env: NodeJS.ProcessEnv
 }
 
-/** Colours only on a terminal, and not if NO_COLOR is set (https://no-color.org). */
+/**
+ * As styleText validates a stream, with the environment of the command instead of that of the process: Node knows
+ * FORCE_COLOR, NO_COLOR (https://no-color.org), NODE_DISABLE_COLORS and TERM. Without FORCE_COLOR only a terminal has colours.
+ */
 function isColoured(stream: Stream, environment: NodeJS.ProcessEnv): boolean {
-  return stream.isTTY === true && (environment['NO_COLOR'] ?? '') === ''
+  if (stream.isTTY !== true && environment['FORCE_COLOR'] === undefined) return false
+  // Older versions of Node also obey an empty NO_COLOR.
+  const { NO_COLOR: none, ...others } = environment
+  return WriteStream.prototype.getColorDepth.call(stream, (none ?? '') === '' ? others : environment) > 2
 }
 
 export function paintFor(stream: Stream, environment: NodeJS.ProcessEnv): Paint {
@@ -51,14 +58,17 @@ function visible(one: string): string {
   return `\\u{${(one.codePointAt(0) ?? 0).toString(16)}}`
 }
 
-export type Entry = readonly [label: string, lines: readonly string[]]
+export type Entry = readonly [label: string, lines: readonly string[], style?: Style]
 
 export function listed(entries: readonly Entry[], paint: Paint): string {
   const width = largest(entries.map(([label]) => label.length)) + 2
   return entries
     .filter(([, lines]) => lines.length > 0)
-    .map(([label, lines]) =>
-      lines.map((line, at) => `${at === 0 ? paint('bold', label.padEnd(width)) : ' '.repeat(width)}${harmless(line)}`).join('\n'),
+    .map(([label, lines, style]) =>
+      lines
+        .map((line) => (style === undefined ? harmless(line) : paint(style, harmless(line))))
+        .map((line, at) => `${at === 0 ? paint('bold', label.padEnd(width)) : ' '.repeat(width)}${line}`)
+        .join('\n'),
     )
     .join('\n')
 }
@@ -85,9 +95,13 @@ export function print({ stdout }: Terminal, line: string): void {
   stdout.write(`${harmless(line)}\n`)
 }
 
-/** Prints one line to stderr, with the same protection. */
-export function complain({ stderr }: Terminal, line: string): void {
-  stderr.write(`${harmless(line)}\n`)
+const STYLES: Readonly<Record<string, Style>> = { error: 'red', warning: 'yellow' }
+
+/** Prints one line to stderr, with the same protection. `error:` and `warning:` at its start are coloured. */
+export function complain({ stderr, env }: Terminal, line: string): void {
+  const paint = paintFor(stderr, env)
+  const text = harmless(line).replace(/^(error|warning):/, (start, level: string) => paint(STYLES[level] ?? 'bold', start))
+  stderr.write(`${text}\n`)
 }
 
 /** Prints lines to stdout. Each line was made harmless when it was built: a line end in a value would forge a line. */

@@ -1,24 +1,26 @@
 /** `threadwarden test`: tests a policy against its expected decisions. */
 import { writeFileSync } from 'node:fs'
-import { faultLine } from '../document/fault.ts'
+import { faultLine, inOrder } from '../document/fault.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { junitOf, type FileResult } from '../tools/simulate/junit.ts'
 import { runTests } from '../tools/simulate/run-tests.ts'
 import { loadTests } from '../tools/simulate/test-file.ts'
-import { defineCommand, EXIT, jsonFlag, UsageError, value } from './command.ts'
+import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value } from './command.ts'
 import { complain, harmless, paintFor, printData, printLines, type Paint, type Terminal } from './terminal.ts'
 import { loadConfig } from './input-files.ts'
 
 export const command = defineCommand({
-  about: `Runs test files: YAML with principals, threads and the expected answers to their requests (docs/how-to/authorize/try-a-policy.md). A failure names the
-expected answer, the actual one, and the rule that decided. Nothing is started and nothing is fetched.`,
+  about: `Runs policy tests: YAML files with principals, threads and the expected answers to their requests
+(docs/how-to/authorize/try-a-policy.md). A failure names the expected decision, the actual one and the rule that decided. It starts
+nothing and fetches nothing.`,
   positionals: { 'TEST…': 'test files' },
   options: {
-    config: value('FILE', 'the configuration (YAML or JSON): its issuers, mode and policy, unless a test file names a policy'),
-    junit: value('FILE', 'also writes the results there as JUnit XML'),
+    config: CONFIG,
+    junit: value('FILE', 'also writes the results to this file as JUnit XML'),
     json: jsonFlag('{"passed", "failed", "files"}'),
   },
-  exitCodes: ['all tests pass', 'a test fails or a file is invalid'],
+  exitCodes: { 0: 'all tests pass', 1: 'a test fails, or a file is invalid' },
+  examples: ['threadwarden test policy.test.yaml', 'threadwarden test policy.test.yaml --junit results.xml'],
 
   run(values, terminal, positionals) {
     if (positionals.length === 0) throw new UsageError('name a test file')
@@ -36,7 +38,7 @@ expected answer, the actual one, and the rule that decided. Nothing is started a
 
 function resultOf(file: string, { config, policy }: Prepared): FileResult {
   const tests = loadTests(file, config, policy)
-  if (!tests.ok) return { file, results: [], faults: tests.faults.map(faultLine) }
+  if (!tests.ok) return { file, results: [], faults: inOrder(tests.faults).map(faultLine) }
   return { file, results: runTests(tests.value, config), faults: [] }
 }
 
@@ -60,7 +62,7 @@ function isWritten(terminal: Terminal, file: string, xml: string): boolean {
     writeFileSync(file, xml)
     return true
   } catch {
-    complain(terminal, `error: --junit ${file} cannot be written`)
+    complain(terminal, `error: --junit ${file} cannot be written: check the folder and its permissions`)
     return false
   }
 }

@@ -8,14 +8,16 @@ import { configFile } from './input-files.ts'
 import { inspectFile } from './with-store.ts'
 
 export const command = defineCommand({
-  about: `Checks a configuration, its policies, key files and store file, and reports each error with its place and the fix: every error
-for which serve would refuse to start. Nothing is started, fetched or changed, and no server is asked: neither PostgreSQL, nor
-an issuer, nor an upstream. threadwarden doctor asks them.`,
+  about: `Checks a configuration, its policies, key files and store file. It reports every error for which serve refuses to start, with the
+place and the fix. In the path of a key, list items are counted from 0: rules.0 is the first rule.
+
+It starts nothing, changes nothing and makes no connections. threadwarden doctor also asks PostgreSQL, issuers and upstreams.`,
   options: { config: CONFIG, strict: flag('counts warnings as errors'), json: jsonFlag('{"valid", "faults", "warnings"}') },
-  exitCodes: ['valid, also with warnings', 'invalid'],
+  exitCodes: { 0: 'valid, or valid with warnings', 1: 'invalid, or warnings with --strict' },
+  examples: ['threadwarden validate', 'threadwarden validate --config staging.yaml --strict --json'],
 
   run(values, terminal) {
-    const file = configFile(values)
+    const file = configFile(terminal, values)
     const prepared = prepare(file, terminal.env)
     const faults = prepared.ok ? storeFaults(file, prepared.value) : prepared.faults
     const warnings = prepared.ok ? prepared.value.warnings : []

@@ -31,8 +31,7 @@ export async function withProgress<T>(
     interruption.abort()
   }
   for (const name of SIGNALS) process.on(name, onSignal)
-  const onTrouble = (error: Error): void =>
-    complain(terminal, `${error.message}; it is tried again for ${COMMAND_RETRY.limit / 1000} s`)
+  const onTrouble = (error: Error): void => complain(terminal, `${error.message}; retrying for ${COMMAND_RETRY.limit / 1000} s`)
   try {
     const retry = makeRetry({ ...COMMAND_RETRY, signal, onTrouble })
     const steps: LongWork['steps'] = (step, before = 0) => inSteps(step, retry, signal, (done) => progress.at(before + done))

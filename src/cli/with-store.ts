@@ -74,13 +74,13 @@ async function existingScope(
 ): Promise<string | undefined> {
   const fault = scope === undefined ? null : scopeFault(scope, scopesIn(config))
   if (scope === undefined || fault === null || !(await store.isEmpty(scope))) return scope
-  throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault}, and the table has no thread of such a one`)
+  throw new UsageError(`--scope ${JSON.stringify(scope)}: ${fault} (and the ownership table has no threads of it)`)
 }
 
 /** @throws UsageError without `upstream`: a wrong guess would change the thread of another user */
 function usualScope(config: Config): string {
   const scopes = scopesIn(config)
-  if (!scopes.includes('')) throw new UsageError(`--scope KEY is missing: the configuration has ${scopes.join(', ')}`)
+  if (!scopes.includes('')) throw new UsageError(`--scope KEY is missing: name one of ${scopes.join(', ')}`)
   return ''
 }
 

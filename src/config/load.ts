@@ -12,18 +12,20 @@ import {
   type Report,
   type SourceDocument,
 } from '../document/document.ts'
-import type { Fault } from '../document/fault.ts'
+import { inOrder, type Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
 import { checkListeners, checkMounts } from './mount-faults.ts'
 import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
-import { fillReferences, type Filled } from './secrets.ts'
+import { fillReferences, withoutPlainSecrets, type Filled } from './secrets.ts'
 import { checkForWarnings } from './warnings.ts'
 
 export interface LoadedConfig {
   readonly config: Config
   readonly warnings: readonly Fault[]
+  /** As in the file, with references instead of their values, and without plain secrets and the addresses of listeners. */
+  readonly written: unknown
 }
 
 /** What the policy loader needs, even from an invalid configuration, so that all errors are reported at once. */
@@ -65,10 +67,25 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources
     }
     checkHeaders(filled.value, report)
   })
-  const faults = [...filled.faults, ...(parsed.ok ? [] : parsed.faults), ...found]
+  // A value with a reference that cannot be filled in was not checked: an error about it would only repeat the first one.
+  const unfilled = new Set(filled.faults.map(({ path }) => path))
+  const others = [...(parsed.ok ? [] : parsed.faults), ...found].filter(({ path }) => !unfilled.has(path))
+  const faults = inOrder([...filled.faults, ...others])
   if (!parsed.ok || faults.length > 0) return { ok: false, faults, named }
-  const warnings = faultsFound(document, (warn) => checkForWarnings(parsed.value, filled.referenced, warn))
-  return { ok: true, value: { config: resolvePaths(parsed.value, folder), warnings }, named }
+  const warnings = faultsFound(document, (warn) => checkForWarnings(parsed.value, filled, warn))
+  const written = withoutPlainSecrets(withoutAddresses(document.value))
+  return { ok: true, value: { config: resolvePaths(parsed.value, folder), warnings: inOrder(warnings), written }, named }
+}
+
+/** A running gateway is found by the addresses of its listeners, so they need not be compared. */
+function withoutAddresses(written: unknown): unknown {
+  if (typeof written !== 'object' || written === null) return written
+  const ofListener = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null ? { ...value, host: undefined, port: undefined } : value
+  const listeners = ['listen', 'health', 'admin']
+  return Object.fromEntries(
+    Object.entries(written).map(([key, value]) => [key, listeners.includes(key) ? ofListener(value) : value]),
+  )
 }
 
 function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: string): Named {
@@ -95,7 +112,7 @@ function checkHeaders(written: unknown, report: Report): void {
   const set = placesIn(written).map((place) => ({ place, names: keysOf(valueAt(written, `/${place.join('/')}/headers`)) }))
   const server = set.flatMap(({ names }) => names)
   const identity = identityNames(written)
-  const hint = 'take it out'
+  const hint = 'remove it'
   const identityFault = (name: string): string | null => (identity.includes(name.toLowerCase()) ? 'is written by identity' : null)
   for (const { place, names } of set) {
     for (const [at, name] of names.entries()) {

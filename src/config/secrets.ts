@@ -2,7 +2,7 @@
 import { normalize, resolve } from 'node:path'
 import { faultAt, type SourceDocument } from '../document/document.ts'
 import type { Fault } from '../document/fault.ts'
-import type { Sources } from '../document/sources.ts'
+import { unreadable, type Sources } from '../document/sources.ts'
 
 const REFERENCE = /\$\{([^}]*)\}/g
 
@@ -58,6 +58,21 @@ export function withoutSecrets(faults: readonly Fault[], secrets: readonly strin
   }))
 }
 
+const SECRET_KEYS: ReadonlySet<string> = new Set(['credential', 'clientSecret', 'password'])
+
+/** Leaves out the values of keys that are meant for secrets: header values, credentials and passwords. */
+export function withoutPlainSecrets(written: unknown): unknown {
+  if (Array.isArray(written)) return written.map(withoutPlainSecrets)
+  if (typeof written !== 'object' || written === null) return written
+  const kept = Object.entries(written).map(([key, value]): readonly [string, unknown] => {
+    if (SECRET_KEYS.has(key)) return [key, null]
+    if (key === 'headers' && typeof value === 'object' && value !== null) return [key, Object.keys(value as object)]
+    if (key === 'store' && typeof value === 'string') return [key, value.replace(/:\/\/[^@]*@/, '://')]
+    return [key, withoutPlainSecrets(value)]
+  })
+  return Object.fromEntries(kept)
+}
+
 function lookUp(
   reference: string,
   folder: string,
@@ -69,13 +84,13 @@ function lookUp(
   const name = reference.slice(colon + 1)
   if (kind === 'env') {
     const text = Object.hasOwn(environment, name) ? environment[name] : undefined
-    return text === undefined ? { fault: `the environment has no ${name}`, hint: 'set it, or leave the reference out' } : { text }
+    return text === undefined ? { fault: `the environment has no ${name}`, hint: 'set it, or remove the reference' } : { text }
   }
   if (kind === 'file') {
     const source = sources.read(resolve(folder, name))
-    return 'error' in source
-      ? { fault: `the file ${name} cannot be read`, hint: 'check the path and its permissions' }
-      : { text: source.bytes.toString('utf8').replace(/\r?\n$/, '') }
+    if (!('error' in source)) return { text: source.bytes.toString('utf8').replace(/\r?\n$/, '') }
+    const { message, hint } = unreadable(source.error)
+    return { fault: `the file ${name} ${message}`, hint }
   }
   return { fault: `\${${reference}} is not a reference`, hint: 'write ${env:NAME} or ${file:/path}' }
 }

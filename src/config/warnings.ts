@@ -1,11 +1,16 @@
 /** Finds warnings for a configuration that is valid. */
 import { passesAnyway } from '../core/wire/headers.ts'
+import { valueAt } from '../core/json/pointer.ts'
 import type { Report } from '../document/document.ts'
 import { isLoopbackHost } from '../core/wire/addresses.ts'
 import { besideEachOther } from './mount-faults.ts'
 import { mountsOf, scopeName } from './mounts.ts'
 import { hasPasswordInStore, isLocalServer, storeOf } from './store-place.ts'
 import type { Config } from './schema.ts'
+import type { Filled } from './secrets.ts'
+import { checkForUnused } from './unused-keys.ts'
+
+type Written = Pick<Filled, 'value' | 'referenced'>
 
 const SECRET_NAME = /auth|token|secret|key|password|credential/i
 
@@ -21,9 +26,10 @@ const PASSED_ON_CLAIMS = new Set([
   '/email', '/preferred_username', '/upn', '/unique_name', '/username', '/cognito:username', '/name', '/nickname', '/phone_number',
 ])
 
-/** @param referenced paths of strings that came from the environment or a file */
-export function checkForWarnings(config: Config, referenced: ReadonlySet<string>, warn: Report): void {
+/** @param written the configuration as written, with its references filled in, and their paths */
+export function checkForWarnings(config: Config, { value: written, referenced }: Written, warn: Report): void {
   const mounts = mountsOf(config)
+  checkForUnused(config, (path) => valueAt(written, `/${path.join('/')}`) !== undefined, warn)
   for (const { place, headers } of mounts) {
     for (const name of Object.keys(headers)) {
       const path = [...place, 'headers', name]

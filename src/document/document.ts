@@ -1,9 +1,9 @@
 /** Reads the YAML or JSON files that operators write, with the place of each error. */
-import { closest, distance } from 'fastest-levenshtein'
-import { isNode, LineCounter, parseDocument, type Document, type ErrorCode } from 'yaml'
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, type Document, type ErrorCode } from 'yaml'
 import type { z } from 'zod'
 import type { Fault } from './fault.ts'
-import type { Sources } from './sources.ts'
+import { nearest, suggestion } from './nearest.ts'
+import { unreadable, type Sources } from './sources.ts'
 
 export interface SourceDocument {
   readonly file: string
@@ -20,9 +20,9 @@ export type Outcome<T> = { readonly ok: true; readonly value: T } | { readonly o
 export function readDocument(sources: Sources, file: string, namedAt?: Place): Outcome<SourceDocument> {
   const source = sources.read(file)
   if ('error' in source) {
-    const message = `cannot be read (${source.error})`
+    const { message, hint } = unreadable(source.error)
     const place = namedAt === undefined ? { file, path: '', message } : { ...namedAt, message: `${file} ${message}` }
-    return { ok: false, faults: [{ ...place, hint: 'check the path and its permissions' }] }
+    return { ok: false, faults: [{ ...place, hint }] }
   }
   const text = source.bytes.toString('utf8')
   const lines = new LineCounter()
@@ -33,7 +33,7 @@ export function readDocument(sources: Sources, file: string, namedAt?: Place): O
   }
   try {
     const value: unknown = document.toJS()
-    if (isCircular(value)) throw new Error('a value that stands in itself')
+    if (isCircular(value)) throw new Error('a value contains itself')
     return { ok: true, value: { file, text, value, lineOf: (path) => lineOf(document, lines, path) } }
   } catch (error) {
     // Aliases are resolved only now: one may have no anchor, or a few may expand to millions of values.
@@ -48,12 +48,25 @@ function isCircular(value: unknown, above: readonly unknown[] = []): boolean {
   return above.includes(value) || Object.values(value).some((inner) => isCircular(inner, [...above, value]))
 }
 
+/** The line of the key or the list item. For one that is missing, the line of what it is missing from. */
 function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number | undefined {
   for (let length = path.length; length > 0; length -= 1) {
-    const node = document.getIn(path.slice(0, length), true)
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line
+    const parent = length === 1 ? document.contents : document.getIn(path.slice(0, length - 1), true)
+    const offset = offsetOf(parent, path[length - 1])
+    if (offset !== undefined) return lines.linePos(offset).line
   }
-  return undefined
+  const { contents } = document
+  return path.length > 0 && isMap(contents) && contents.range ? lines.linePos(contents.range[0]).line : undefined
+}
+
+/** A value may begin on a later line than its key. */
+function offsetOf(parent: unknown, step: PropertyKey | undefined): number | undefined {
+  if (isMap(parent)) {
+    const pair = parent.items.find(({ key }) => String(isScalar(key) ? key.value : key) === String(step))
+    return isPair(pair) && isNode(pair.key) ? pair.key.range?.[0] : undefined
+  }
+  const item = isSeq(parent) ? parent.items[Number(step)] : undefined
+  return isNode(item) ? item.range?.[0] : undefined
 }
 
 /** `value` is checked instead of the document's own value, for example with its secrets filled in. */
@@ -62,10 +75,19 @@ export function parseDocumentAs<S extends z.ZodType>(
   schema: S,
   value: unknown = document.value,
 ): Outcome<z.output<S>> {
-  if (document.value === null) return { ok: false, faults: [faultAt(document, [], 'is empty', 'begin with version: 1')] }
+  if (document.value === null) return { ok: false, faults: [faultAt(document, [], 'is empty', 'begin it with version: 1')] }
   const result = schema.safeParse(value, { reportInput: false })
   if (result.success) return { ok: true, value: result.data }
-  return { ok: false, faults: result.error.issues.flatMap((issue) => faultsOf(document, schema, issue)) }
+  // One error for one value: the further checks of a value that has the wrong form only repeat it.
+  const seen = new Set<string>()
+  const isFirst = ({ path }: z.core.$ZodIssue): boolean => {
+    const place = JSON.stringify(path)
+    if (isComposite(valueIn(value, path))) return true
+    if (seen.has(place)) return false
+    seen.add(place)
+    return true
+  }
+  return { ok: false, faults: result.error.issues.filter(isFirst).flatMap((issue) => faultsOf(document, schema, issue)) }
 }
 
 export function placeIn(document: SourceDocument, path: readonly PropertyKey[]): Place {
@@ -89,23 +111,26 @@ function faultsOf(document: SourceDocument, schema: z.ZodType, issue: z.core.$Zo
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((key) => {
       const names = keysAt(schema, issue.path)
-      const near = names.length === 0 ? undefined : closest(key, names)
-      const hint = near !== undefined && isNear(key, near) ? `did you mean "${near}"?` : `known here: ${names.join(', ')}`
-      return faultAt(document, [...issue.path, key], 'is not a known key', hint)
+      return faultAt(document, [...issue.path, key], 'is not a known key', suggestion(key, names))
     })
   }
   const written = valueIn(document.value, issue.path)
   if (issue.code !== 'custom' && written === undefined) {
-    return [faultAt(document, issue.path, 'is required')]
+    return [faultAt(document, issue.path, 'is required', requiredHint(schema, issue.path))]
   }
   const [message = '', hint] = plainMessage(issue, written).split(' | ')
   return [faultAt(document, issue.path, message, hint)]
 }
 
-/** A likely typing mistake. In a short word only a few letters may differ. */
-function isNear(key: string, known: string): boolean {
-  const differing = distance(key, known)
-  return differing <= 3 && differing * 2 <= key.length
+function isComposite(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** `write version: 1`, where the schema has only a few values. */
+function requiredHint(schema: z.ZodType, path: readonly PropertyKey[]): string | undefined {
+  const { values = [], entries = {} } = definitionAt(schema, path)
+  const choices = [...values, ...Object.values(entries)].map(String)
+  return choices.length === 0 ? undefined : `write ${String(path.at(-1))}: ${oneOf(choices)}`
 }
 
 /** Our own messages stay unchanged; the schema library's are rewritten in an operator's terms. */
@@ -115,12 +140,24 @@ function plainMessage(issue: z.core.$ZodIssue, written: unknown): string {
     case 'invalid_type':
       return mustBe(issue.expected, written)
     case 'invalid_value':
-      return `is not one of the values | write ${issue.values.map(String).join(' or ')}`
+      return `is not one of the values | ${valueHint(issue.values.map(String), written)}`
     case 'invalid_key':
-      return issue.issues[0]?.message ?? 'is not a key that can stand here'
+      return issue.issues[0]?.message ?? 'is not a valid key'
     default:
       return issue.message
   }
+}
+
+function valueHint(values: readonly string[], written: unknown): string {
+  const all = `write ${oneOf(values)}`
+  if (typeof written !== 'string') return all
+  const near = nearest(written, values)
+  return near === undefined ? all : `did you mean "${near}"?`
+}
+
+function oneOf(values: readonly string[]): string {
+  const last = values.at(-1) ?? ''
+  return values.length < 2 ? last : `${values.slice(0, -1).join(', ')} or ${last}`
 }
 
 const TYPES: Readonly<Record<string, string>> = { array: 'list', object: 'mapping', record: 'mapping' }
@@ -140,11 +177,20 @@ interface Definition {
   readonly element?: z.core.$ZodType
   readonly innerType?: z.core.$ZodType
   readonly in?: z.core.$ZodType
+  /** Of a literal. */
+  readonly values?: readonly unknown[]
+  /** Of an enumeration. */
+  readonly entries?: Readonly<Record<string, unknown>>
+}
+
+function definitionAt(schema: z.ZodType, path: readonly PropertyKey[]): Definition {
+  let at = definitionOf(schema)
+  for (const step of path) at = definitionOf(at.shape?.[String(step)] ?? at.valueType ?? at.element)
+  return at
 }
 
 function keysAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
-  let at = definitionOf(schema)
-  for (const step of path) at = definitionOf(at.shape?.[String(step)] ?? at.valueType ?? at.element)
+  const at = definitionAt(schema, path)
   // Removed keys are known only for their error.
   return Object.entries(at.shape ?? {}).flatMap(([key, type]) => (definitionOf(type).type === 'never' ? [] : [key]))
 }
@@ -163,7 +209,7 @@ function valueIn(value: unknown, path: readonly PropertyKey[]): unknown {
 }
 
 /** Wrong indentation causes most of these errors, whatever the parser reports. */
-const INDENTATION = 'check the indentation: items of one list start in the same column, and no tabs'
+const INDENTATION = 'check the indentation: items of one list start in the same column, and tabs are not allowed'
 
 interface SyntaxFault {
   readonly code: ErrorCode
@@ -174,7 +220,7 @@ interface SyntaxFault {
 /** For errors with a cause other than indentation, by the parser's code. */
 const HINTS: Readonly<Partial<Record<ErrorCode, string>>> = {
   DUPLICATE_KEY: 'write it once',
-  MULTIPLE_DOCS: 'take out the line ---',
+  MULTIPLE_DOCS: 'remove the line ---',
 }
 
 function syntaxFaults(file: string, text: string, errors: readonly SyntaxFault[], lines: LineCounter): readonly Fault[] {

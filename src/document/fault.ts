@@ -14,3 +14,10 @@ export function faultLine(fault: Fault): string {
   const path = fault.path === '' ? '' : ` ${fault.path}:`
   return `${place}:${path} ${fault.message}${fault.hint === undefined ? '' : ` (${fault.hint})`}`
 }
+
+/** In the order of files as they were read, and of lines within each; errors without a line come last. */
+export function inOrder(faults: readonly Fault[]): readonly Fault[] {
+  const files = [...new Set(faults.map(({ file }) => file))]
+  const lineOf = ({ line = Number.MAX_SAFE_INTEGER }: Fault): number => line
+  return faults.toSorted((one, other) => files.indexOf(one.file) - files.indexOf(other.file) || lineOf(one) - lineOf(other))
+}

@@ -36,10 +36,16 @@ export const size = z
   .regex(/^\d+(?:B|KiB|MiB|GiB)$/, 'is not a size | write 64KiB, 64MiB or 1GiB')
   .transform((text) => quantity(text, SIZE_UNITS))
 
+/** `64MiB`: a size as in a file, in the largest unit that has no fraction. */
+export function sizeText(bytes: number): string {
+  const [unit, factor] = Object.entries(SIZE_UNITS).findLast(([, one]) => bytes >= one && bytes % one === 0) ?? ['B', 1]
+  return `${bytes / factor}${unit}`
+}
+
 /** The largest JSON text: strings end at 512 MiB, and some texts grow when they are written again. */
 const MAX_BODY = 256 * 1024 ** 2
 
-export const bodySize = size.refine((value) => value <= MAX_BODY, 'is too large | at most 256MiB: a body is held as one text')
+export const bodySize = size.refine((value) => value <= MAX_BODY, 'is too large | at most 256MiB: a body is one string in memory')
 
 /** `60/m`: a number per second, minute or hour; `per` is in milliseconds. */
 export const rate = z

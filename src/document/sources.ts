@@ -47,7 +47,7 @@ export class Sources {
   /** @throws Error as `read`, or for a file that cannot be read */
   text(file: string): string {
     const source = this.read(file)
-    if ('error' in source) throw new Error(`${file} cannot be read (${source.error})`)
+    if ('error' in source) throw new Error(`${file} ${unreadable(source.error).message}`)
     return source.bytes.toString('utf8')
   }
 
@@ -93,6 +93,22 @@ function stateOf(path: string): string {
     return stateIn(statSync(path, { bigint: true }))
   } catch {
     return ABSENT
+  }
+}
+
+/** Says why a file could not be read, and what to do. @param code the system's error code */
+export function unreadable(code: string): { readonly message: string; readonly hint: string } {
+  switch (code) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return { message: 'does not exist', hint: 'check the path' }
+    case 'EACCES':
+    case 'EPERM':
+      return { message: 'cannot be read: permission denied', hint: 'let the user of this program read it' }
+    case 'EISDIR':
+      return { message: 'is a folder', hint: 'name a file' }
+    default:
+      return { message: `cannot be read (${code})`, hint: 'check the path and its permissions' }
   }
 }
 

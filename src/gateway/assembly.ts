@@ -183,7 +183,8 @@ async function compose(
     trustedProxies: config.listen.trustedProxies,
     requestId: randomUUID,
   })
-  const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => isStarted })
+  const configuration = (): string => current().prepared.digest
+  const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => isStarted, configuration })
   const admin =
     config.admin === undefined
       ? null

@@ -11,7 +11,7 @@ interface FormFault {
 }
 
 const FORM =
-  'Write {"user": "issuer:subject", "right": "read"} or {"group": "issuer:group", "right": "write"}; without "right" to take it back.'
+  'Write {"user": "issuer:subject", "right": "read"} or {"group": "issuer:group", "right": "write"}; without "right" to remove the grant.'
 
 /**
  * Reads a grant strictly: a caller may rely on an unknown key.
@@ -21,11 +21,11 @@ const FORM =
 export function readGrant({ right, ...rest }: JsonObject, issuers: readonly string[], owner: string): Grant | FormFault {
   const grantee = readGrantee(rest)
   if ('fault' in grantee) return grantee
-  if (right !== 'read' && right !== 'write') return { fault: 'right is read or write.' }
+  if (right !== 'read' && right !== 'write') return { fault: 'right must be read or write.' }
   if (!issuers.includes(grantee.id.slice(0, grantee.id.indexOf(':')))) {
-    return { fault: `The configuration has no issuer of this key. It has: ${issuers.join(', ')}.` }
+    return { fault: `The configuration has no issuer with this id. It has: ${issuers.join(', ')}.` }
   }
-  if (grantee.kind === 'user' && grantee.id === owner) return { fault: 'The thread is theirs.' }
+  if (grantee.kind === 'user' && grantee.id === owner) return { fault: 'The user owns the thread: an owner needs no grant.' }
   return { ...grantee, right }
 }
 
@@ -40,7 +40,9 @@ export function readGrantee({ user, group, ...others }: JsonObject): Grantee | F
 
 function granteeOf(kind: Grantee['kind'], id: Json | undefined): Grantee | FormFault {
   if (typeof id === 'string' && isGranteeId(id)) return { kind, id }
-  return { fault: kind === 'user' ? 'user is a user id: issuer:subject.' : 'group is the name of a group: issuer:group.' }
+  return {
+    fault: kind === 'user' ? 'user must be a user id: issuer:subject.' : 'group must be the name of a group: issuer:group.',
+  }
 }
 
 /** `grantedBy` is the granting user's id, or `operator`; the time is in RFC 3339 format. */

@@ -1,4 +1,5 @@
 /** Checks everything that has to be right before a gateway may start, in one place for `serve` and `validate`. */
+import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { checkCertificates } from '../auth/fetching.ts'
 import { IssuerFaults, makeIssuers } from '../auth/issuer.ts'
@@ -8,8 +9,8 @@ import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { withoutSecrets } from '../config/secrets.ts'
 import type { Outcome } from '../document/document.ts'
-import type { Fault } from '../document/fault.ts'
-import { Sources, type FileHashes, type FileStates } from '../document/sources.ts'
+import { inOrder, type Fault } from '../document/fault.ts'
+import { Sources, unreadable, type FileHashes, type FileStates } from '../document/sources.ts'
 import { makeAdminCredentials } from '../http/admin/credentials.ts'
 import { checkPublishedKey, checkSigningKey } from '../http/pipeline/identity.ts'
 import { auditFileFault } from '../audit/file.ts'
@@ -24,6 +25,8 @@ export interface Checked {
   readonly shadow: Policy | null
   readonly warnings: readonly Fault[]
   readonly hashes: FileHashes
+  /** Of the configuration and its policies as written: two gateways with the same digest are configured alike. It tells no secret. */
+  readonly digest: string
 }
 
 export interface Prepared extends Checked {
@@ -63,9 +66,9 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
   ]
   // An error message may quote a secret, by a reference in a wrong place.
   if (!loaded.ok || !policy.ok || shadow?.ok === false || faults.length > 0) {
-    return { ok: false, faults: withoutSecrets(faults, secrets) }
+    return { ok: false, faults: inOrder(withoutSecrets(faults, secrets)) }
   }
-  const { config, warnings } = loaded.value
+  const { config, warnings, written } = loaded.value
   return {
     ok: true,
     value: {
@@ -74,6 +77,7 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
       shadow: shadow?.value.policy ?? null,
       warnings: withoutSecrets([...warnings, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])], secrets),
       hashes: sources.hashes,
+      digest: digestOf([written, policy.value.policy.hash, shadow?.value.policy.hash ?? null]),
       sources,
     },
   }
@@ -85,7 +89,7 @@ function fileFaults(file: string, config: Config, sources: Sources): readonly Fa
     if (typeof named !== 'string') return
     const source = sources.read(named)
     try {
-      if ('error' in source) throw new Error('cannot be read')
+      if ('error' in source) throw new Error(unreadable(source.error).message)
       checkText(source.bytes.toString('utf8'))
     } catch (error) {
       faults.push({ file, path, message: `${named} ${messageOf(error)}` })
@@ -111,6 +115,10 @@ function fileFaults(file: string, config: Config, sources: Sources): readonly Fa
   const store = storeOf(config.ownership)
   if (store.kind === 'postgres') check('ownership.postgres.ca', store.settings.ca, checkCertificates)
   return faults
+}
+
+function digestOf(parts: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
 }
 
 function messageOf(error: unknown): string {

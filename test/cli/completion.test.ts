@@ -38,5 +38,42 @@ void test(
     t.equal(complete('revoke', '--t'), '--token-id')
     t.equal(complete('validate', '--config', ''), '')
     t.equal(complete('servee', ''), '')
+    t.equal(complete('completion', ''), 'bash zsh fish')
+    t.match(complete('serve', '-'), /--config -c --help/)
   },
 )
+
+const hasZsh = spawnSync('zsh', ['--version']).status === 0
+
+void test('zsh completes with the same script', { skip: !hasZsh }, async (t) => {
+  const { stdout: script } = await run(['completion', 'zsh'])
+  const complete = (...words: readonly string[]): string => {
+    const call = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); emulate ksh; _threadwarden; echo "${COMPREPLY[*]}"'
+    const { stdout, stderr } = spawnSync(
+      'zsh',
+      ['-f', '-c', `autoload -U +X compinit && compinit -u -D\n${script}\n${call}`, 'zsh', 'threadwarden', ...words],
+      { encoding: 'utf8' },
+    )
+    return `${stdout}${stderr}`.trim()
+  }
+  t.match(complete(''), /^serve validate .*threads/)
+  t.match(complete('threads', ''), /^list owner stats/)
+  // zsh itself leaves out what does not begin with what was typed.
+  t.ok(complete('threads', 'list', '--s').split(' ').includes('--scope'))
+})
+
+const hasFish = spawnSync('fish', ['--version']).status === 0
+
+void test('fish completes commands, their commands and options', { skip: !hasFish }, async (t) => {
+  const { stdout: script } = await run(['completion', 'fish'])
+  const complete = (line: string): readonly string[] => {
+    const { stdout } = spawnSync('fish', ['--no-config', '-c', `${script}\ncomplete -C '${line}'`], { encoding: 'utf8' })
+    return stdout.split('\n').map((one) => one.split('\t')[0] ?? '')
+  }
+  t.ok(['serve', 'validate', 'threads'].every((name) => complete('threadwarden ').includes(name)))
+  t.same(complete('threadwarden val'), ['validate', ''])
+  t.ok(['list', 'owner', 'stats'].every((name) => complete('threadwarden threads ').includes(name)))
+  t.same(complete('threadwarden threads list --s'), ['--scope', ''])
+  t.same(complete('threadwarden revoke --t'), ['--token-id', ''])
+  t.ok(complete('threadwarden completion ').includes('zsh'))
+})

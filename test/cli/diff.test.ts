@@ -23,16 +23,20 @@ void test('an agent that is closed but for a permission', async (t) => {
   writeFileSync(before, SHIPPED)
   writeFileSync(after, FINANCE)
   const same = await run(['diff', '--config', file, before, before])
-  t.match(same, { code: 0, stdout: /^no difference in \d+ decisions for \d+ kinds of callers\n$/, stderr: '' })
+  t.match(same, {
+    code: 0,
+    stdout: /^before .*\nafter .*\n\nno difference in \d+ decisions for \d+ kinds of callers\n$/,
+    stderr: '',
+  })
   const plain = await run(['diff', '--config', file, before, after])
   t.equal(plain.code, 1)
   t.match(
     plain.stdout,
-    /^closed\n {2}routes +POST agent\/run, POST agent\/suggest\n {2}threads +own; shared for writing; unknown; own, deleted\n {2}agents +finance\n {2}callers +a user of corp\n/,
+    /\n\nclosed\n {2}routes +POST agent\/run, POST agent\/suggest\n {2}threads +own; shared for writing; unowned; own, deleted\n {2}agents +finance\n {2}callers +a user of corp\n/,
   )
   t.match(
     plain.stdout,
-    /^ {2}before +permitted by chat \(.*old\.yaml:\d+\)\n {2}after +refused: 403 not-allowed \(denied-by-rule\) by finance-only \(.*new\.yaml:\d+\)$/m,
+    /^ {2}before +permitted by "chat" \(line \d+\)\n {2}after +refused: 403 not-allowed \(denied-by-rule\) by "finance-only" \(line \d+\)$/m,
   )
   const data = await run(['diff', '--config', file, after, before, '--json'])
   t.equal(data.code, 1)
@@ -68,6 +72,10 @@ void test('a file with a fault is told with its line', async (t) => {
 void test('two files, no more and no less', async (t) => {
   const { file } = configFile(t)
   for (const files of [[], ['a.yaml'], ['a.yaml', 'b.yaml', 'c.yaml']]) {
-    t.match(await run(['diff', '--config', file, ...files]), { code: 2, stdout: '', stderr: /name two policy files: OLD NEW/ })
+    t.match(await run(['diff', '--config', file, ...files]), {
+      code: 2,
+      stdout: '',
+      stderr: /name two policy files: OLD and NEW/,
+    })
   }
 })

@@ -1,5 +1,5 @@
 /** `threadwarden doctor`: findings for a person or a program, exit codes, and wrong usage. */
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
@@ -7,8 +7,9 @@ import { clearThreads, startRuntime } from '../../examples/runtime.ts'
 import { doctorOn } from '../../src/cli/doctor.ts'
 import { hush } from '../doctor/examination.ts'
 import { QUIET } from '../doctor/machine.ts'
-import { startScene } from '../doctor/gateway-scene.ts'
+import { startScene, type Scene } from '../doctor/gateway-scene.ts'
 import { ended, run } from './in-process.ts'
+import type { ConfigTree } from '../../testing/support/gateway.ts'
 import { configFile, type Ended } from '../../testing/support/program.ts'
 
 /** Runs the doctor on a machine whose disk keeps what is written. */
@@ -17,16 +18,24 @@ function runElsewhere(args: readonly string[]): Promise<Ended> {
 }
 
 /** A gateway before a runtime, both as they should be, and the configuration by which the doctor finds them. */
-async function startHealthy(t: Test) {
+async function startHealthy(t: Test, config: ConfigTree = {}) {
   hush(t)
   clearThreads()
   const runtime = await startRuntime()
   t.teardown(() => runtime.close())
-  const scene = await startScene(t, runtime.url)
+  const scene = await startScene(t, runtime.url, config)
   await scene.gateway.ready()
-  const { file, folder } = configFile(t, scene.changes)
+  const { folder } = configFile(t)
   writeFileSync(join(folder, 'token'), `${scene.signer.sign('alice')}\n`)
-  return { ...scene, runtime, file, tokenFile: join(folder, 'token') }
+  return { ...scene, runtime, file: withPorts(scene), tokenFile: join(folder, 'token') }
+}
+
+/** The configuration of the gateway, with the ports that it got. @returns a file beside its own, which has the same store */
+function withPorts({ gateway: { file, url, healthUrl } }: Scene): string {
+  const tree = JSON.parse(readFileSync(file, 'utf8')) as Record<string, object>
+  const at = (address: string): object => ({ host: '127.0.0.1', port: Number(new URL(address).port) })
+  writeFileSync(`${file}.ports`, JSON.stringify({ ...tree, listen: at(url), health: at(healthUrl) }))
+  return `${file}.ports`
 }
 
 interface Data {
@@ -81,12 +90,7 @@ void test('a problem is exit code 1, with its remedy below it', async (t) => {
 })
 
 void test('a warning alone is exit code 1, too, and warnings of the configuration are among the findings', async (t) => {
-  const { runtime, changes } = await startHealthy(t)
-  const { file } = configFile(t, {
-    ...changes,
-    'upstream.url': runtime.url,
-    'upstream.headers': { 'x-api-key': 'hunter2hunter2' },
-  })
+  const { file } = await startHealthy(t, { upstream: { headers: { 'x-api-key': 'hunter2hunter2' } } })
   const { code, stdout, stderr } = await runElsewhere(['--config', file])
   t.equal(code, 1)
   t.match(stdout, /^ {2}WARNING {2}.*upstream\.headers\.x-api-key: looks like a secret in plain text\n {11}→ write/m)
@@ -99,8 +103,8 @@ void test('an invalid configuration is exit code 1, every fault of it told and n
   const { code, stdout } = await run(['doctor', '--config', file, '--json'])
   t.equal(code, 1)
   t.match((JSON.parse(stdout) as Data).findings, [
-    { check: 'configuration', level: 'problem', message: /listen\.prot: is not a known key/, remedy: /validate/ },
     { check: 'configuration', level: 'problem', message: /ownership\.unknownThread/ },
+    { check: 'configuration', level: 'problem', message: /listen\.prot: is not a known key/, remedy: /validate/ },
     { check: 'everything else', level: 'unknown', message: 'not checked: the configuration is invalid' },
   ])
 })
@@ -109,7 +113,7 @@ void test('--run, --message and --url go to the gateway that is named', async (t
   const { file, tokenFile, base, runtime } = await startHealthy(t)
   const asked = ['--config', file, '--token-file', tokenFile, '--url', `${base}/`, '--timeout', '10s']
   const { stdout } = await runElsewhere([...asked, '--run', 'default', '--message', 'hello'])
-  t.match(stdout, /run: the run was over in \d+ ms: too quick to tell/)
+  t.match(stdout, /run: the run ended after \d+ ms: too fast to see/)
   t.equal(runtime.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/run')).length, 1)
 })
 
@@ -131,7 +135,7 @@ void test('doctor --help tells of its options and exit codes', async (t) => {
     '--run AGENT',
     '--message',
     '--json',
-    'Exit codes: 0 no problem',
+    'Exit codes:\n  0  no problem',
   ])
     t.ok(stdout.includes(word), word)
 })
@@ -142,13 +146,13 @@ for (const [args, message] of [
   [['--bogus'], /Unknown option '--bogus'/],
   [['--config', noFile, '--timeout', '5'], /--timeout 5 is not a duration/],
   [['--config', noFile, '--timeout', '0s'], /--timeout 0s is not a duration/],
-  [['--config', noFile, '--token-file', '/nowhere/token'], /--token-file \/nowhere\/token cannot be read/],
-  [['--config', noFile, '--token-file', fileURLToPath(import.meta.url)], /holds no token: one line/],
-  [['--config', noFile, '--url', 'chat.example.com'], /--url is an address such as/],
-  [['--config', noFile, '--url', 'https://user:hunter2@chat.example.com/'], /--url holds a password/],
+  [['--config', noFile, '--token-file', '/nowhere/token'], /--token-file \/nowhere\/token does not exist/],
+  [['--config', noFile, '--token-file', fileURLToPath(import.meta.url)], /contains no token: write the token alone/],
+  [['--config', noFile, '--url', 'chat.example.com'], /--url must be an address such as/],
+  [['--config', noFile, '--url', 'https://user:hunter2@chat.example.com/'], /--url contains a password/],
   [['--config', noFile, '--url', 'https://chat.example.com/?token=hunter2'], /--url has a query/],
-  [['--config', noFile, '--message', 'hello'], /--message goes with --run/],
-  [['--config', noFile, '--run', ''], /--run names an agent/],
+  [['--config', noFile, '--message', 'hello'], /--message can only be combined with --run/],
+  [['--config', noFile, '--run', ''], /--run must name an agent/],
 ] as const) {
   void test(`doctor ${args.join(' ').replace(/\/.*\/(?=\w)/, '')} is wrong usage`, async (t) => {
     const { code, stdout, stderr } = await run(['doctor', ...args])

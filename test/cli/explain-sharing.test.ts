@@ -17,9 +17,9 @@ void test('what was granted is told with the thread, and the groups with the cal
   const read = ['--method', 'GET', '--target', MESSAGES, ...BOBS, 'read']
   const [plain, data] = await Promise.all([explain(...read), explain(...read, '--json')])
   t.equal(plain.code, 0)
-  t.match(plain.stdout, /^caller +corp:alice; roles: none; permissions: none; groups: corp:staff; no operator$/m)
+  t.match(plain.stdout, /^caller +corp:alice; roles: none; permissions: none; groups: corp:staff; not an operator$/m)
   t.match(plain.stdout, /^facts +the thread t-1 belongs to corp:bob, granted to the caller for reading: shared$/m)
-  t.match(plain.stdout, /^outcome +permitted by threads \(/m)
+  t.match(plain.stdout, /^outcome +permitted by "threads" \(/m)
   t.match(JSON.parse(data.stdout), {
     principal: { groups: ['corp:staff'] },
     facts: { record: { owner: 'corp:bob', granted: 'read' }, relation: 'shared' },
@@ -37,12 +37,12 @@ void test('a grant that is not enough', async (t) => {
     about('DELETE', THREAD, 'write'),
     about('POST', `${THREAD}/archive`, 'write'),
   ])
-  t.match(read, { code: 1, stdout: /belongs to corp:bob, granted to the caller for reading: foreign$/m })
-  t.match(read.stdout, /the grant is not enough: this has to be granted for writing$/m)
+  t.match(read, { code: 3, stdout: /belongs to corp:bob, granted to the caller for reading: foreign$/m })
+  t.match(read.stdout, /the grant is not enough: this needs a grant for writing$/m)
   t.match(write, { code: 0, stdout: /granted to the caller for writing: shared$/m })
   for (const owner of owners) {
-    t.match(owner, { code: 1, stdout: /refused: 403 not-owner \(thread-foreign\)/ })
-    t.match(owner.stdout, /the grant is not enough: this stays with the owner$/m)
+    t.match(owner, { code: 3, stdout: /refused: 403 not-owner \(thread-foreign\)/ })
+    t.match(owner.stdout, /the grant is not enough: only the owner may do this$/m)
   }
 })
 
@@ -53,8 +53,8 @@ void test('a grant that does not count', async (t) => {
     off.explain('--method', 'GET', '--target', MESSAGES, ...BOBS, 'write'),
     everybody.explain('--method', 'GET', '--target', MESSAGES, '--owner', 'corp:bob', '--granted', 'write'),
   ])
-  t.match(idle, { code: 1, stdout: /the grant does not count: the policy does not say sharing: true$/m })
-  t.match(anonymous, { code: 1, stdout: /the grant does not count: nothing can be granted to anonymous callers$/m })
+  t.match(idle, { code: 3, stdout: /the grant has no effect: the policy does not set sharing: true$/m })
+  t.match(anonymous, { code: 3, stdout: /the grant has no effect: anonymous callers cannot have grants$/m })
 })
 
 void test('a run on a shared thread changes nothing of whose it is', async (t) => {
@@ -62,7 +62,7 @@ void test('a run on a shared thread changes nothing of whose it is', async (t) =
   const target = '/api/copilotkit/agent/default/run'
   const { code, stdout } = await explain('--method', 'POST', '--target', target, '--body', 'body', ...BOBS, 'write')
   t.equal(code, 0)
-  t.match(stdout, /the thread stays that of corp:bob$/m)
+  t.match(stdout, /the thread stays with its owner, corp:bob$/m)
   t.notMatch(stdout, /the thread becomes/)
 })
 
@@ -84,12 +84,12 @@ for (const transport of ['multi-route', 'single-route']) {
       explain(...own, '--method', 'GET', '--json'),
       explain('--target', target, ...BOBS, 'write', '--method', 'GET'),
     ])
-    t.match(give, { code: 0, stdout: /^outcome +permitted by grants \(/m })
+    t.match(give, { code: 0, stdout: /^outcome +permitted by "grants" \(/m })
     t.match(give.stdout, /nothing is sent: the gateway answers itself$/m)
-    t.match(malformed, { code: 1, stdout: /^outcome +refused: /m }, 'the body is read as it is when the gateway serves')
+    t.match(malformed, { code: 3, stdout: /^outcome +refused: /m }, 'the body is read as it is when the gateway serves')
     t.notMatch(give.stdout, /^upstream/m)
     t.match(JSON.parse(list.stdout), { outcome: 'permitted', upstream: null })
-    t.match(foreign, { code: 1, stdout: /this stays with the owner$/m })
+    t.match(foreign, { code: 3, stdout: /only the owner may do this$/m })
   })
 }
 
@@ -104,5 +104,5 @@ void test('a line of the audit log about a shared thread is decided again as it 
   )
   const [same, otherwise] = await Promise.all([scene(t), scene(t, POLICY, OFF)].map(({ explain }) => explain('--audit', line)))
   t.match(same, { code: 0, stdout: /^facts +the thread t-1 was shared$/m })
-  t.match(otherwise, { code: 1, stdout: /the grant does not count: the policy does not say sharing/ })
+  t.match(otherwise, { code: 3, stdout: /the grant has no effect: the policy does not set sharing/ })
 })

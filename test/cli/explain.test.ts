@@ -1,5 +1,7 @@
-/** `threadwarden explain`: 0 for what is permitted, 1 for what is refused, 2 for wrong usage; and never a secret. */
+/** `threadwarden explain`: 0 for what is permitted, 3 for what is refused, 1 for a failure, 2 for wrong usage; and never a secret. */
 import { generateKeyPairSync } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
@@ -25,18 +27,18 @@ void test('what is permitted and what is refused is told step by step', async (t
   for (const line of [
     /^target +\/api\/copilotkit\/threads\/t-1\/messages$/m,
     /^route +threads\/messages \(GET\), thread t-1$/m,
-    /^caller +corp:alice; roles: staff; permissions: none; no operator$/m,
+    /^caller +corp:alice; roles: staff; permissions: none; not an operator$/m,
     /^facts +the thread t-1 belongs to corp:alice: own$/m,
-    /^rules +allow threads \(.*default\.yaml:\d+\): applies and decides$/m,
-    /^outcome +permitted by threads \(.*default\.yaml:\d+\)$/m,
+    /^rules +allow "threads" \(line \d+\): matches, and decides$/m,
+    /^outcome +permitted by "threads" \(line \d+\)$/m,
     /^upstream +GET \/api\/copilotkit\/threads\/t-1\/messages$/m,
   ])
     t.match(own.stdout, line)
   t.equal(own.stderr, '')
   const foreign = await explain('--method', 'GET', '--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:bob')
-  t.equal(foreign.code, 1)
+  t.equal(foreign.code, 3)
   t.match(foreign.stdout, /^outcome +refused: 403 not-owner \(thread-foreign\)/m)
-  t.match(foreign.stdout, /^rules +allow threads .*: speaks of other threads$/m)
+  t.match(foreign.stdout, /^rules +allow "threads" .*: does not match: thread is foreign, rule covers own, shared$/m)
   t.notMatch(foreign.stdout, /^upstream/m)
 })
 
@@ -60,8 +62,8 @@ void test('a token is verified; neither it nor a secret of the configuration is 
     principal: { id: 'corp:alice' },
     upstream: { headers: [{ name: 'authorization', value: null }], body: { threadId: 't-1' } },
   })
-  t.match(bad, { code: 1, stdout: /refused: 401 credential-invalid \(signature-invalid\)/ })
-  t.match(late.code, 1)
+  t.match(bad, { code: 3, stdout: /refused: 401 credential-invalid \(signature-invalid\)/ })
+  t.match(late.code, 3)
   t.match(JSON.parse(late.stdout), {
     outcome: 'refused',
     status: 401,
@@ -215,7 +217,7 @@ void test('claims are taken as given, and what a token with them would be refuse
     )
     t.equal(code, 0)
     return (JSON.parse(stdout) as { notes: string[] }).notes.flatMap(
-      (note) => /alone is refused as ([a-z-]+)$/.exec(note)?.[1] ?? [],
+      (note) => /only these claims is refused: ([a-z-]+)$/.exec(note)?.[1] ?? [],
     )
   }
   t.same(await notes(whole), [])
@@ -242,11 +244,11 @@ void test('what is missing or wrong in the request is named', async (t) => {
     about('GET', '/elsewhere'),
     about('PUT', MESSAGES.replace('/messages', '')),
   ])
-  t.match(none, { code: 1, stdout: /^ *(notes)? +no --body was given$/m })
-  t.match(broken.code, 1)
+  t.match(none, { code: 3, stdout: /^ *(notes)? +no --body was given$/m })
+  t.match(broken.code, 3)
   t.notMatch(broken.stdout, /--body/)
-  t.match(outside.stdout, /^target +lies outside the public path \/api\/copilotkit$/m)
-  t.match(other.stdout, /405 method-not-allowed .* The path takes PATCH, DELETE\.$/m)
+  t.match(outside.stdout, /^target +is outside the public path \/api\/copilotkit$/m)
+  t.match(other.stdout, /405 method-not-allowed .* Methods of this path: PATCH, DELETE\.$/m)
 })
 
 void test('an upstream that does not have a route is told', async (t) => {
@@ -294,8 +296,14 @@ void test('a thread that is observed, a list and the keys of assertions', async 
     '--owner',
     'corp:bob',
   )
-  t.match(plain.stdout, /^rules +allow threads .*: speaks of other threads; lets it through in observe mode$/m)
-  t.match(plain.stdout, /^outcome +permitted in observe mode alone: enforcing refuses 403 not-owner \(thread-foreign\)$/m)
+  t.match(
+    plain.stdout,
+    /^rules +allow "threads" .*: does not match: thread is foreign, rule covers own, shared; permits in observe mode$/m,
+  )
+  t.match(
+    plain.stdout,
+    /^outcome +permitted only in observe mode: enforcement: enforce refuses with 403 not-owner \(thread-foreign\)$/m,
+  )
   const hidden = MESSAGES.replace('messages', 'events')
   const events = await explain(
     '--method',
@@ -309,7 +317,7 @@ void test('a thread that is observed, a list and the keys of assertions', async 
     '--owner',
     'corp:bob',
   )
-  t.match(events.stdout, /enforcing refuses 404 not-found \(thread-foreign\)$/m)
+  t.match(events.stdout, /enforce refuses with 404 not-found \(thread-foreign\)$/m)
   t.match(await about(MESSAGES, '--owner', 'corp:bob'), { outcome: 'permitted', duties: { observed: 'thread-foreign' } })
   t.match(await about('/api/copilotkit/threads?limit=5'), { upstream: { target: '/api/copilotkit/threads?limit=5' } })
   t.match(await about('/.well-known/jwks.json'), { outcome: 'refused', reason: 'route-unknown' }, 'there are none')
@@ -363,7 +371,7 @@ void test('a line of the audit log is decided again', async (t) => {
     { 'policy.yaml': edited('[agent/stop, threads/messages,', '[agent/stop,') },
   )
   const other = await closed.explain('--audit', line, '--json')
-  t.equal(other.code, 1)
+  t.equal(other.code, 3)
   t.match(JSON.parse(other.stdout), { same: false, samePolicy: false, now: { outcome: 'refused', reason: 'no-rule-allows' } })
   const observed = JSON.stringify(
     auditLine(
@@ -374,13 +382,16 @@ void test('a line of the audit log is decided again', async (t) => {
       }),
     ),
   )
-  t.match((await explain('--audit', observed)).stdout, /^now +permitted in observe mode alone: enforcing refuses 403 not-owner/m)
+  t.match(
+    (await explain('--audit', observed)).stdout,
+    /^now +permitted only in observe mode: enforcement: enforce refuses with 403 not-owner/m,
+  )
   const { enforcement, unknownThread, userScoped } = READING.facts
   const waiting = JSON.stringify(auditLine(audited({ ...READING, facts: { enforcement, unknownThread, userScoped } })))
-  t.match(await explain('--audit', waiting), { code: 1, stdout: /^now +rests on something .*: whose the thread is$/m })
+  t.match(await explain('--audit', waiting), { code: 3, stdout: /^now +not known: the decision needs the owner of the thread,/m })
   t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
   const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
-  t.match(three, { code: 2, stderr: /--audit takes one line, and here are 3: tail -1 FILE/ })
+  t.match(three, { code: 2, stderr: /--audit takes one line, and got 3: tail -1 FILE/ })
   t.match(await run(['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
 })
 
@@ -426,7 +437,7 @@ void test('a request goes to the upstream under whose public path it comes, with
   const run = await asked('POST', '/agents/research', '--body', 'body')
   t.equal(run.code, 0)
   for (const line of [
-    /^target +\/agents\/research\n +goes to agents\.research$/m,
+    /^target +\/agents\/research\n +upstream: agents\.research$/m,
     /^route +agent\/run \(POST\), agent research, thread t-1$/m,
     /^upstream +POST \/awp\/$/m,
     /^ +authorization: \*\*\*$/m,
@@ -438,12 +449,12 @@ void test('a request goes to the upstream under whose public path it comes, with
   const data = JSON.parse((await asked('POST', '/agents/research', '--body', 'body', '--json')).stdout) as object
   t.match(data, { outcome: 'permitted', scope: 'research', upstream: { method: 'POST', target: '/awp/' } })
   const legal = await asked('GET', '/legal/threads/t-1/messages', '--owner', 'corp:alice')
-  t.match(legal.stdout, /^ +goes to upstreams\.legal$/m)
+  t.match(legal.stdout, /^ +upstream: upstreams\.legal$/m)
   t.match(legal.stdout, /^upstream +POST \/runtime$/m)
   t.match(legal.stdout, /unknownThread deny/)
   t.notMatch(legal.stdout, /authorization|x-first|x-agent/)
   const refused = await asked('POST', '/legal/agent/default/run', '--body', 'body')
-  t.match(refused, { code: 1, stdout: /^outcome +refused: 403 .*\(thread-unknown\)/m })
+  t.match(refused, { code: 3, stdout: /^outcome +refused: 403 .*\(thread-unknown\)/m })
   t.match(
     (await asked('POST', '/agents/other')).stdout,
     /outside the public paths \/api\/copilotkit, \/legal, \/agents\/research$/m,
@@ -461,20 +472,22 @@ void test('wrong usage is told, and nothing of a file is repeated', async (t) =>
   for (const [args, message] of [
     [['--target', '/x'], /--method M is missing/],
     [['--method', 'GET'], /--target PATH is missing/],
-    [['--method', 'get', '--target', '/x'], /in capitals/],
-    [[...request, '--claims', 'list'], /holds no JSON object \(body-not-object\)/],
-    [[...request, '--claims', 'twice'], /holds no JSON object \(body-key-repeated\)/],
-    [[...request, '--claims', 'nowhere.json'], /cannot be read/],
-    [[...request, '--claims', 'claims'], /no "iss": --issuer KEY says whose they are \(corp\)/],
-    [[...request, '--claims', 'claims', '--issuer', 'crop'], /there is no issuer "crop"/],
+    [['--method', 'G ET', '--target', '/x'], /must be an HTTP method/],
+    [[...request, '--claims', 'list'], /does not contain a JSON object \(body-not-object\)/],
+    [[...request, '--claims', 'twice'], /does not contain a JSON object \(body-key-repeated\)/],
+    [[...request, '--claims', 'nowhere.json'], /does not exist/],
+    [
+      [...request, '--claims', 'claims', '--issuer', 'crop'],
+      /--issuer crop: the configuration has no issuer "crop": did you mean "corp"\?/,
+    ],
     [[...request, '--claims', 'claims', '--token-file', 'text'], /either --token-file F or --claims F/],
     [[...request, '--issuer', 'corp'], /goes with --claims/],
-    [[...request, '--token-file', 'text'], /holds no token/],
+    [[...request, '--token-file', 'text'], /contains no token/],
     [[...request, '--deleted'], /goes with --owner/],
     [[...request, '--granted', 'read'], /goes with --owner/],
-    [[...request, '--owner', 'corp:bob', '--granted', 'all'], /--granted is read or write/],
+    [[...request, '--owner', 'corp:bob', '--granted', 'all'], /--granted must be read or write/],
     [[...request, '--owner', 'corp:bob', '--granted', 'read', '--deleted'], /--granted does not go with --deleted/],
-    [[...request, '--owner', 'alice'], /--owner is a user id/],
+    [[...request, '--owner', 'alice'], /--owner must be a user id/],
     [[...request, '--history', 'much'], /none or some/],
     [['--audit', '{}', '--method', 'GET'], /--method does not go with --audit/],
   ] as const) {
@@ -483,4 +496,50 @@ void test('wrong usage is told, and nothing of a file is repeated', async (t) =>
     t.match(stderr, message)
     t.notMatch(stderr, /hunter/)
   }
+})
+
+void test('the method may be in small letters, and claims without iss are of the only issuer', async (t) => {
+  const { explain } = scene(t, {}, { claims: '{"sub":"alice"}' })
+  const asked = ['--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:alice'] as const
+  const small = await explain('--method', 'get', ...asked)
+  t.match(small, { code: 0, stdout: /^caller +corp:alice;/m })
+  t.same(await explain('--method', 'GET', ...asked), small)
+  const issuer = { issuer: 'https://staff.example.com/', audiences: ['chat'], algorithms: ['RS256'] }
+  const policy = 'version: 1\nrules:\n  - { name: all, allow: [signed-in], routes: [info] }\n'
+  const several = scene(
+    t,
+    { 'authentication.issuers.staff': issuer, policy: 'policy.yaml' },
+    { claims: '{"sub":"alice"}', 'policy.yaml': policy },
+  )
+  t.match(await several.explain('--method', 'GET', ...asked), {
+    code: 2,
+    stderr: /the claims have no "iss": name their issuer with --issuer KEY \(corp, staff\)/,
+  })
+})
+
+void test('a refusal and a failure have different exit codes', async (t) => {
+  const { file, explain } = scene(t, {}, { claims: '{"sub":"alice"}' })
+  const asked = ['--method', 'GET', '--target', MESSAGES, '--claims', 'claims', '--owner', 'corp:bob'] as const
+  t.equal((await explain(...asked)).code, 3)
+  writeFileSync(file, 'version: 2\n')
+  t.match(await explain(...asked), { code: 1, stdout: '', stderr: /^error: .*version: must be 1/ })
+})
+
+void test('sizes have units, rules are quoted, and the path of the policy comes once', async (t) => {
+  const { explain } = scene(t, {}, { claims: '{"sub":"alice"}', body: '{"threadId":"t-1","runId":"r","messages":[]}' })
+  const { stdout } = await explain('--method', 'POST', '--target', RUN, '--claims', 'claims', '--body', 'body')
+  t.match(stdout, /^limits .* body 64MiB$/m)
+  t.match(stdout, /^outcome +permitted by "chat" \(line \d+\)$/m)
+  t.equal(stdout.split('default.yaml').length - 1, 1)
+})
+
+void test('the outcome is coloured on a terminal, and never in JSON', async (t) => {
+  const { file, folder } = scene(t, {}, { claims: '{"sub":"alice"}' })
+  const claims = join(folder, 'claims')
+  const asked = ['explain', '--config', file, '--method', 'GET', '--target', MESSAGES, '--claims', claims, '--owner'] as const
+  const atTerminal = { isTTY: true }
+  t.match((await run([...asked, 'corp:alice'], atTerminal)).stdout, /\u001b\[32mpermitted by .*\u001b\[39m/)
+  t.match((await run([...asked, 'corp:bob'], atTerminal)).stdout, /\u001b\[31mrefused: .*\u001b\[39m/)
+  t.notMatch((await run([...asked, 'corp:bob', '--json'], atTerminal)).stdout, /\u001b/)
+  t.notMatch((await run([...asked, 'corp:bob'])).stdout, /\u001b/)
 })

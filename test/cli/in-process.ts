@@ -33,7 +33,9 @@ export async function ended(
   { environment = {}, isTTY = false }: Surroundings = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new Kept(isTTY), new Kept(isTTY)]
-  const code = await work({ stdin: Readable.from([]), stdout, stderr, env: environment })
+  // A terminal says what it can show.
+  const env = isTTY ? { TERM: 'xterm', ...environment } : environment
+  const code = await work({ stdin: Readable.from([]), stdout, stderr, env })
   return { code, stdout: stdout.text, stderr: stderr.text }
 }
 

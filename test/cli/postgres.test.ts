@@ -33,7 +33,7 @@ void test('tables that are not there are made by migrate and by import, and by n
   t.match(await command('threads', 'list'), {
     code: 1,
     stdout: '',
-    stderr: /^error: the store .* is not there: check ownership\.store/,
+    stderr: /^error: the store .* does not exist: check ownership\.store/,
   })
   t.match(await data('store', 'migrate', '--check'), { from: null, migrated: false })
   const csv = join(folder, 'threads.csv')
@@ -41,10 +41,10 @@ void test('tables that are not there are made by migrate and by import, and by n
   t.match(await command('threads', 'import', csv, '--dry-run'), {
     code: 0,
     stdout: /^1 +would be added$/m,
-    stderr: /is not there: the import would make it/,
+    stderr: /does not exist: the import would create it/,
   })
   t.match(await data('store', 'migrate'), { from: null, migrated: true })
-  t.match(await command('store', 'migrate', '--check'), { code: 0, stdout: /there is nothing to do\n$/ })
+  t.match(await command('store', 'migrate', '--check'), { code: 0, stdout: /the one of this program\n$/ })
   t.match(await command('threads', 'import', csv), { code: 0, stdout: /^1 +added$/m, stderr: '' })
 })
 
@@ -115,5 +115,5 @@ void test('a server that is away is told without a stack trace, and a copy is ma
     t.match(stderr, /^error: .*127\.0\.0\.1:1/)
     t.notMatch(stderr, /hunter2|\n {4}at /)
   }
-  t.match(await command('store', 'backup', 'copy.db'), { code: 2, stderr: /back it up with pg_dump --schema=threadwarden/ })
+  t.match(await command('store', 'backup', 'copy.db'), { code: 2, stderr: /use pg_dump --schema=threadwarden/ })
 })

@@ -19,7 +19,11 @@ void test('exit code 1: the faults are on stderr', async (t) => {
 })
 
 void test('exit code 2: wrong usage is on stderr', async (t) => {
-  t.match(await run(['validate']), { code: 2, stdout: '', stderr: /^threadwarden validate: --config FILE is missing\n/ })
+  t.match(await run(['validate']), {
+    code: 2,
+    stdout: '',
+    stderr: /^threadwarden validate: --config FILE is missing: THREADWARDEN_CONFIG is not set/,
+  })
 })
 
 void test('a line of the audit log is read from stdin', async (t) => {
@@ -35,6 +39,9 @@ void test('stdout has colours at a terminal, unless the environment has NO_COLOR
   await own(store, 'corp:alice', 't-1')
   const node = ['--import', 'data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true']
   const asked = ['threads', 'owner', 't-1', '--config', file]
-  t.match((await run(asked, { node })).stdout, '\u001b[1m')
-  t.notMatch((await run(asked, { node, environment: { NO_COLOR: '1' } })).stdout, '\u001b')
+  const environment = { TERM: 'xterm' }
+  t.match((await run(asked, { node, environment })).stdout, '\u001b[1m')
+  t.notMatch((await run(asked, { node, environment: { ...environment, NO_COLOR: '1' } })).stdout, '\u001b')
+  t.notMatch((await run(asked, { environment })).stdout, '\u001b', 'nor in a pipe')
+  t.match((await run(asked, { environment: { FORCE_COLOR: '1' } })).stdout, '\u001b[1m', 'unless that is wanted')
 })

@@ -67,8 +67,8 @@ void test('it says what it did', async (t) => {
   t.match(list.stdout, /^token j-1 \(since .*\)\nall tokens of corp:alice \(since .*\)\n$/)
   t.same(await revoked('--token-id', 'j-1', '--lift'), { code: 0, stdout: 'no longer revoked: token j-1\n', stderr: '' })
   t.same(await revoked('--user', ALICE, '--lift'), { code: 0, stdout: 'no longer revoked: corp:alice\n', stderr: '' })
-  t.same(await revoked('--user', ALICE, '--lift'), { code: 1, stdout: '', stderr: 'nothing of the kind is revoked\n' })
-  t.same(await revoked('--list'), { code: 0, stdout: 'nothing is revoked\n', stderr: '' })
+  t.same(await revoked('--user', ALICE, '--lift'), { code: 1, stdout: '', stderr: 'there is no such revocation\n' })
+  t.same(await revoked('--list'), { code: 0, stdout: 'there are no revocations\n', stderr: '' })
 })
 
 void test('--json prints it as data, and nothing else', async (t) => {
@@ -96,17 +96,17 @@ void test('--before now means the tokens that there are, by whatever clock withi
 })
 
 for (const [name, args, message] of [
-  ['nothing', [], /name either --token-id ID or --user USER, or --list/],
-  ['both', ['--token-id', 'j', '--user', ALICE], /name either/],
-  ['a token with a time', ['--token-id', 'j', '--before', BEFORE], /--before TIME goes with --user USER alone/],
-  ['lifting with a time', ['--user', ALICE, '--lift', '--before', BEFORE], /--before TIME goes with --user USER alone/],
-  ['a list of one', ['--list', '--user', ALICE], /--list goes with --config and --json alone/],
-  ['a list with a lift', ['--list', '--lift'], /--list goes with/],
-  ['an empty token id', ['--token-id', ''], /--token-id is the jti/],
-  ['a user without an issuer', ['--user', 'alice'], /--user is a user id: issuer:subject/],
-  ['a user without a subject', ['--user', 'corp:'], /--user is a user id: issuer:subject/],
-  ['a time without a zone', ['--user', ALICE, '--before', '2026-01-31T12:00:00'], /--before is a time with its zone/],
-  ['a time in words', ['--user', ALICE, '--before', 'yesterday'], /--before is a time with its zone/],
+  ['nothing', [], /name one of --token-id ID, --user USER and --list/],
+  ['both', ['--token-id', 'j', '--user', ALICE], /name one of/],
+  ['a token with a time', ['--token-id', 'j', '--before', BEFORE], /--before TIME can only be combined with --user USER/],
+  ['lifting with a time', ['--user', ALICE, '--lift', '--before', BEFORE], /--before TIME can only be combined with --user USER/],
+  ['a list of one', ['--list', '--user', ALICE], /--list can only be combined with --config and --json/],
+  ['a list with a lift', ['--list', '--lift'], /--list can only/],
+  ['an empty token id', ['--token-id', ''], /--token-id must be the jti/],
+  ['a user without an issuer', ['--user', 'alice'], /--user must be a user id: issuer:subject/],
+  ['a user without a subject', ['--user', 'corp:'], /--user must be a user id: issuer:subject/],
+  ['a time without a zone', ['--user', ALICE, '--before', '2026-01-31T12:00:00'], /--before must be a time with its zone/],
+  ['a time in words', ['--user', ALICE, '--before', 'yesterday'], /--before must be a time with its zone/],
   ['an issuer that is nearly one', ['--user', 'crop:alice'], /has no issuer "crop": did you mean "corp"\?/],
   ['an issuer that is none', ['--user', 'https://login.example.com/:alice'], /has no issuer "https": it has: corp/],
 ] as const) {
@@ -137,7 +137,7 @@ void test('a store that is not there is not made: no gateway would look at it', 
   const { file, folder } = configFile(t)
   const { code, stdout, stderr } = await run(['revoke', '--config', file, '--token-id', 'j'])
   t.same({ code, stdout }, { code: 1, stdout: '' })
-  t.match(stderr, /^error: the store .*ownership\.db is not there: check ownership\.store/)
+  t.match(stderr, /^error: the store .*ownership\.db does not exist: check ownership\.store/)
   t.equal(existsSync(join(folder, 'ownership.db')), false)
 })
 

@@ -69,7 +69,7 @@ void test('every route of the shipped policy is listed', async (t) => {
   )
   t.match(plain.stdout, /^PATCH +\/chat\/threads\/:threadId .*\n +allow signed-in; on own, shared \(for writing\) threads; by/m)
   t.match(plain.stdout, /^DELETE +\/chat\/threads\/:threadId .*\n +allow signed-in; on own threads; by/m)
-  t.match(plain.stdout, /^POST +\/chat\/threads\/clear +threads\/clear\n +allow operator; by clear \(.*default\.yaml:\d+\)$/m)
+  t.match(plain.stdout, /^POST +\/chat\/threads\/clear +threads\/clear\n +allow operator; by "clear" \(line \d+\)$/m)
   t.match(plain.stdout, /^GET +\/chat\/cpk-debug-events +cpk-debug-events {2}closed$/m)
   t.notMatch(plain.stdout, /\u001b/, 'no colours where there is no terminal')
 })

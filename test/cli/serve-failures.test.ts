@@ -10,7 +10,7 @@ void test('an invalid configuration is not served: every fault is told', async (
   const { file } = configFile(t, { 'listen.prot': 1, 'ownership.unknownThread': undefined })
   const { code, stdout, stderr } = await runProcess(['serve', '--config', file])
   t.same({ code, stdout }, { code: 1, stdout: '' })
-  t.match(stderr, /^error: .*: listen\.prot: is not a known key .*\nerror: .*: ownership\.unknownThread: .*\n$/)
+  t.match(stderr, /^error: .*: ownership\.unknownThread: .*\nerror: .*: listen\.prot: is not a known key .*\n$/)
 })
 
 void test('a file that is no YAML at all is told without a stack trace', async (t) => {
@@ -24,16 +24,25 @@ void test('a file that is no YAML at all is told without a stack trace', async (
   }
 })
 
-for (const listener of ['listen', 'health']) {
-  void test(`a port of ${listener} that is in use is told`, async (t) => {
+for (const [listener, workers] of [
+  ['listen', 1],
+  ['health', 1],
+  ['listen', 2],
+] as const) {
+  void test(`a port of ${listener} that is in use is told, with ${workers} workers`, async (t) => {
     const other = createServer()
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
     t.teardown(() => void other.close())
     const { port } = other.address() as AddressInfo
-    const { file } = configFile(t, { [`${listener}.port`]: port })
+    const { file } = configFile(t, { [`${listener}.port`]: port, workers })
     const { code, stdout, stderr } = await runProcess(['serve', '--config', file])
     t.equal(code, 1)
-    t.match(stderr, new RegExp(`^error: .*EADDRINUSE.*127\\.0\\.0\\.1:${port}\n$`))
+    t.match(
+      stderr,
+      new RegExp(
+        `^error: ${listener}\\.port: another process listens on 127\\.0\\.0\\.1:${port} \\(stop it, or write another port\\)\n$`,
+      ),
+    )
     t.notMatch(stdout, /listening/)
   })
 }

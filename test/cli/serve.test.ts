@@ -78,6 +78,6 @@ void test('warnings of the configuration are in the log, and what is secret is n
   await end('SIGTERM')
   const told = lines.filter(({ level, msg }) => level === 'warn' && msg === 'configuration')
   const warned = told.filter((line) => line['file'] === file).map(({ path }) => path)
-  t.same(warned, ['upstream.headers.x-api-key', 'authentication.mode'])
+  t.same(warned, ['upstream.headers.x-api-key', 'authentication.issuers', 'authentication.mode'])
   t.notMatch(JSON.stringify(lines), /hunter2/)
 })

@@ -35,16 +35,16 @@ void test('migrate brings an old store to the schema of this program, and says f
   const before = readFileSync(path)
   t.match(await command('store', 'migrate', '--check'), {
     code: 1,
-    stdout: `${path} has schema 1, and this program has ${SCHEMA_VERSION}\n`,
+    stdout: `${path} has schema 1, and this program needs schema ${SCHEMA_VERSION}\n`,
     stderr: '',
   })
   t.ok(readFileSync(path).equals(before), 'and only looked')
   t.match(await command('store', 'migrate'), {
     code: 0,
-    stdout: `${path} was brought from schema 1 to schema ${SCHEMA_VERSION}\n`,
+    stdout: `${path} was migrated from schema 1 to schema ${SCHEMA_VERSION}\n`,
   })
   t.same(await data('store', 'migrate', '--check'), { from: SCHEMA_VERSION, to: SCHEMA_VERSION, migrated: false })
-  t.match(await command('store', 'migrate'), { code: 0, stdout: /there is nothing to do\n$/ })
+  t.match(await command('store', 'migrate'), { code: 0, stdout: /the one of this program\n$/ })
   const store = await openSqliteStore(path)
   t.teardown(() => store.close())
   t.same(await ownersIn(store), ['t-1=corp:alice'])
@@ -54,7 +54,7 @@ void test('migrate makes a store that is not there; a look does not', async (t) 
   const { file, folder } = configFile(t)
   const path = join(folder, 'ownership.db')
   const { command, data } = commandsOn(file)
-  t.match(await command('store', 'migrate', '--check'), { code: 1, stdout: /is not there; it would be made/ })
+  t.match(await command('store', 'migrate', '--check'), { code: 1, stdout: /does not exist: store migrate creates it/ })
   t.equal(existsSync(path), false)
   t.same(await data('store', 'migrate'), { from: null, to: SCHEMA_VERSION, migrated: true })
   t.equal(existsSync(path), true)
@@ -76,7 +76,7 @@ void test('a backup holds what the store holds, and can be used in its place', a
   await own(store, 'corp:alice', 't-1')
   const target = join(folder, 'copy.db')
   const ended = await command('store', 'backup', target)
-  t.match(ended, { code: 0, stdout: new RegExp(`was copied to ${target}: \\d+ bytes, schema ${SCHEMA_VERSION}\\n$`), stderr: '' })
+  t.match(ended, { code: 0, stdout: new RegExp(`was copied to ${target}: \\d+KiB, schema ${SCHEMA_VERSION}\\n$`), stderr: '' })
   t.equal(statSync(target).mode & 0o777, 0o600)
   const other = configFile(t)
   copyFileSync(target, join(other.folder, 'ownership.db'))
@@ -90,7 +90,7 @@ void test('a backup is written over a file only with --force', async (t) => {
   t.match(await command('store', 'backup', target), {
     code: 1,
     stdout: '',
-    stderr: /is there already: name another file, or write over it with --force\n$/,
+    stderr: /already exists: name another file, or replace it with --force\n$/,
   })
   t.equal(readFileSync(target, 'utf8'), 'mine')
   t.match(await data('store', 'backup', target, '--force'), { file: target, schema: SCHEMA_VERSION })
@@ -102,7 +102,7 @@ void test('a backup of a store that is not there is none', async (t) => {
   t.match(await commandsOn(file).command('store', 'backup', target), {
     code: 1,
     stdout: '',
-    stderr: /ownership\.db is not there: check ownership\.store/,
+    stderr: /ownership\.db does not exist: check ownership\.store/,
   })
   t.equal(existsSync(target), false)
 })
@@ -111,6 +111,6 @@ void test('a store on PostgreSQL is backed up otherwise', async (t) => {
   const { file } = configFile(t, { 'ownership.store': 'postgres://me@127.0.0.1:1/db' })
   await t.rejects(backup.run(['--config', file, 'copy.db'], process), {
     name: 'UsageError',
-    message: /back it up with pg_dump --schema=threadwarden/,
+    message: /use pg_dump --schema=threadwarden/,
   })
 })

@@ -41,9 +41,9 @@ void test('what fails is told with what came, and by which rule', async (t) => {
   t.equal(plain.code, 1)
   t.match(
     plain.stdout,
-    / {2}not ok {2}bob <reads> & "more" \(line 8\)\n +bob, threads\/messages \(GET\), alices: expected permitted; came refused: 403 not-owner \(thread-foreign\); allow threads \(.*default\.yaml:\d+\): speaks of other threads\n/,
+    / {2}not ok {2}bob <reads> & "more" \(line 8\)\n +bob, threads\/messages \(GET\), alices: expected permitted; got refused: 403 not-owner \(thread-foreign\); allow "threads" \(line \d+\): does not match: thread is foreign, rule covers own, shared\n/,
   )
-  t.match(plain.stdout, /bob: expected a list of alices; came nothing: alices refused: 403 not-owner/)
+  t.match(plain.stdout, /bob: expected a list of alices; got nothing: alices refused: 403 not-owner/)
   t.match(plain.stdout, /\n2 passed, 2 failed\n$/)
   const data = await tested('--json')
   t.match(JSON.parse(data.stdout), {
@@ -69,7 +69,7 @@ void test('an invalid file is told with its line, and the others are run', async
   const { tested } = files(t, { 'a.yaml': PASSING, 'bad.yaml': PASSING.replace('as: alice, lists', 'as: alcie, lists') })
   const { code, stdout } = await tested()
   t.equal(code, 1)
-  t.match(stdout, /error {2}.*bad\.yaml:9: tests\.1\.as: alcie is nobody \(under principals: alice, bob\)\n/)
+  t.match(stdout, /error {2}.*bad\.yaml:9: tests\.1\.as: alcie is not a principal \(under principals: alice, bob\)\n/)
   t.match(stdout, /\n2 passed, 0 failed, 1 of 2 files invalid\n$/)
 })
 

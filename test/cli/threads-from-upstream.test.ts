@@ -35,19 +35,19 @@ void test('a mapping says whose the threads of a real runtime are', async (t) =>
   const map = join(folder, 'map.csv')
   writeFileSync(map, 'thread,user\nt-1,corp:alice\nelsewhere,corp:bob\n')
   const ended = await command('threads', 'import', '--from-upstream', '--map', map)
-  t.match(ended, { code: 1, stderr: 't-2: the mapping does not say whose it is\n' })
-  t.match(ended.stdout, /^1 +added$[^]*^1 +of the list, without an owner\n1 +of the mapping, not in the list\n$/m)
+  t.match(ended, { code: 1, stderr: 't-2: the mapping has no owner for it\n' })
+  t.match(ended.stdout, /^1 +added$[^]*^1 +in the list, without an owner\n1 +in the mapping, not in the list\n$/m)
   t.same(await ownersIn(store), ['t-1=corp:alice'])
   writeFileSync(map, 'thread,user\nt-1,corp:alice\nt-2,corp:bob\n')
   t.match(await command('threads', 'import', '--from-upstream', '--map', map), {
     code: 0,
-    stdout: /^1 +added\n1 +there already$/m,
+    stdout: /^1 +added\n1 +existed already$/m,
   })
   writeFileSync(map, 'thread,user\nt-1,corp:alice\n')
   // One source after the other: what the table knows by now is not open any more.
   t.match(await command('threads', 'import', '--from-upstream', '--map', map), {
     code: 0,
-    stdout: /^2 +there already$/m,
+    stdout: /^2 +existed already$/m,
     stderr: '',
   })
 })
@@ -59,7 +59,7 @@ void test('a field of the list says whose they are; the upstream is asked with t
   writeFileSync(join(folder, 'token'), 'hunter2hunter2\n')
   const wishes = ['--owner-field', 'createdById', '--issuer', 'corp', '--token-file', join(folder, 'token'), '--agent', 'default']
   const ended = await command('threads', 'import', '--from-upstream', ...wishes)
-  t.match(ended, { code: 1, stdout: /^1 +added$/m, stderr: 't-2: its createdById does not say whose it is\n' })
+  t.match(ended, { code: 1, stdout: /^1 +added$/m, stderr: 't-2: its field createdById does not name an owner\n' })
   t.same(await ownersIn(store), ['t-1=corp:alice'])
   const list = '/api/copilotkit/threads?includeArchived=true&agentId=default'
   t.same(asked, [

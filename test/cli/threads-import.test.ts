@@ -21,7 +21,7 @@ void test('a file is imported, in either format, and the counts are told', async
   const csv = written(folder, 'threads.csv', 'thread,user', 'a,corp:alice', 'b,corp:bob')
   t.same(await command('threads', 'import', csv), {
     code: 0,
-    stdout: '2  added\n0  there already\n0  conflicts, left as they are\n0  invalid\n',
+    stdout: '2  added\n0  existed already\n0  conflicts, not changed\n0  invalid\n',
     stderr: '',
   })
   const jsonl = written(folder, 'threads.jsonl', '{"thread":"c","user":"corp:alice"}')
@@ -56,10 +56,10 @@ void test('conflicts and invalid lines are exit code 1: the first twenty on stde
   const csv = written(folder, 'threads.csv', 'thread,user', ...bad, 'taken,corp:alice', 'free,corp:alice')
   const report = join(folder, 'report.jsonl')
   const ended = await command('threads', 'import', csv, '--report', report)
-  t.match(ended, { code: 1, stdout: /^1 +added\n0 +there already\n1 +conflicts, left as they are\n30 +invalid\n$/ })
+  t.match(ended, { code: 1, stdout: /^1 +added\n0 +existed already\n1 +conflicts, not changed\n30 +invalid\n$/ })
   const told = ended.stderr.trimEnd().split('\n')
   t.equal(told.length, 21)
-  t.equal(told[0], 'line 2: the user "crop:x" cannot be: the configuration has no issuer "crop": did you mean "corp"?')
+  t.equal(told[0], 'line 2: the user "crop:x" is not valid: the configuration has no issuer "crop": did you mean "corp"?')
   t.equal(told[20], `and 11 more: see ${report}`)
   const problems = readFileSync(report, 'utf8')
     .trimEnd()
@@ -99,9 +99,16 @@ void test('a store that is not there is made, and said to be; by a dry run it is
   const csv = written(folder, 'threads.csv', 'thread,user', 'a,corp:alice')
   const store = join(folder, 'ownership.db')
   const dry = await command('threads', 'import', csv, '--dry-run')
-  t.match(dry, { code: 0, stdout: /^1 +would be added$/m, stderr: `the store ${store} is not there: the import would make it\n` })
+  t.match(dry, {
+    code: 0,
+    stdout: /^1 +would be added$/m,
+    stderr: `the store ${store} does not exist: the import would create it\n`,
+  })
   t.equal(existsSync(store), false)
-  t.match(await command('threads', 'import', csv), { code: 0, stderr: `the store ${store} is not there: it is made\n` })
+  t.match(await command('threads', 'import', csv), {
+    code: 0,
+    stderr: `the store ${store} does not exist: the import creates it\n`,
+  })
   t.match(await command('threads', 'owner', 'a'), { code: 0 })
 })
 
@@ -112,7 +119,7 @@ void test('of a file that cannot be read to its end nothing is imported', async 
   t.match(ended, {
     code: 1,
     stdout: '',
-    stderr: /^error: line \d: a quote that was opened is not closed before the end; nothing was imported\n$/,
+    stderr: /^error: line \d: a quote is not closed; nothing was imported\n$/,
   })
   t.same(await ownersIn(store), [])
 })
@@ -125,7 +132,7 @@ void test('what was observed is confirmed, and conflicts are told', async (t) =>
   t.same(await ownersIn(store), [])
   const ended = await command('threads', 'import', '--from-observed')
   t.match(ended, { code: 1, stdout: /^1 +added$/m })
-  t.equal(ended.stderr, 'two: several users ran it: corp:alice, corp:bob; threads assign gives it to one of them\n')
+  t.equal(ended.stderr, 'two: several users ran it: corp:alice, corp:bob; threadwarden threads assign gives it to one of them\n')
   t.same(await ownersIn(store), [`one=${ALICE}`])
   t.match(await command('threads', 'assign', 'two', '--to', ALICE), { code: 0 })
   t.match(await command('threads', 'import', '--from-observed'), { code: 0, stderr: '' })
@@ -157,7 +164,7 @@ async function startLocked(t: Test, lines: readonly string[]) {
   t.teardown(() => lock.close())
   lock.exec('BEGIN IMMEDIATE')
   importing.stdin.end(lines.join('\n'))
-  await until(() => importing.stderr().includes('it is tried again'))
+  await until(() => importing.stderr().includes('retrying for'))
   return { importing, ...scene, unlock: () => void lock.exec('ROLLBACK') }
 }
 
@@ -166,7 +173,7 @@ void test('a store that is busy is waited for', async (t) => {
   unlock()
   t.match(await importing.ended, {
     stdout: /^1 +added$/m,
-    stderr: /^the ownership store failed: .*; it is tried again for 30 s$/m,
+    stderr: /^the ownership store failed: .*; retrying for 30 s$/m,
   })
   t.same(await ownersIn(store), ['a=corp:alice'])
 })
@@ -178,7 +185,7 @@ void test('an import that is interrupted says how far it came, and goes on when 
   const { code, stderr } = await importing.ended
   unlock()
   t.equal(code, 1)
-  t.match(stderr, /0 threads were settled \(0 added\); the same command goes on\n$/)
+  t.match(stderr, /0 threads were processed \(0 added\): run the same command again to continue\n$/)
   const csv = written(folder, 'threads.csv', 'thread,user', ...lines)
   t.match(await command('threads', 'import', csv), { code: 0, stdout: /^1200 +added$/m })
   t.equal((await store.stats()).threads, 1200)
@@ -195,7 +202,7 @@ void test('ctrl-C while a source is read imports nothing; its temporary file is 
     const { code, stderr } = await importing.ended
     if (signal !== 'SIGKILL') {
       t.equal(code, 1)
-      t.match(stderr, /\ninterrupted: 0 threads were settled \(0 added\); the same command goes on\n$/)
+      t.match(stderr, /\ninterrupted: 0 threads were processed \(0 added\): run the same command again to continue\n$/)
     }
     t.same(readdirSync(temporary), [])
   }

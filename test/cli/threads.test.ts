@@ -29,14 +29,17 @@ void test('list shows threads with their owners, by owner, agent and whether the
     threads: [{ thread: 't-1', name: 'Plans \u001b[31m', archived: true, confirmed: true }, { thread: 't-2' }],
   })
   t.match(await data('threads', 'list', '--agent', 'other'), { threads: [] })
-  t.match(await command('threads', 'list', '--agent', 'other'), { code: 0, stdout: '', stderr: 'there are no such threads\n' })
+  t.match(await command('threads', 'list', '--agent', 'other'), { code: 0, stdout: '', stderr: 'no thread matches\n' })
 })
 
 void test('a list that is cut says so', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'a', 'b', 'c')
   const two = await command('threads', 'list', '--limit', '2')
-  t.match(two, { code: 0, stderr: /^there are more than 2: --limit shows more of them, threads export all\n$/ })
+  t.match(two, {
+    code: 0,
+    stderr: /^more than 2 threads match: use --limit to show more, or threadwarden threads export for all\n$/,
+  })
   t.match(await data('threads', 'list', '--limit', '2'), { threads: [{ thread: 'a' }, { thread: 'b' }], more: true })
   t.match(await data('threads', 'list', '--limit', '3'), { more: false })
 })
@@ -59,7 +62,7 @@ void test('owner shows all that is known of a thread', async (t) => {
   t.match(await data('threads', 'owner', 'seen'), { row: null, observed: [BOB] })
   const stderr = 'seen has no owner: corp:bob ran it under enforcement: observe\n'
   t.same(await command('threads', 'owner', 'seen'), { code: 1, stdout: '', stderr })
-  t.match(await command('threads', 'owner', 'never'), { code: 1, stderr: 'never has no owner: nobody ever heard of it\n' })
+  t.match(await command('threads', 'owner', 'never'), { code: 1, stderr: 'never has no owner: the store does not know it\n' })
 })
 
 void test('assign gives a thread to a user, whoever had it', async (t) => {
@@ -125,9 +128,13 @@ void test('transfer of one thread moves that one, and only if it is theirs and a
   await store.bury(key('dead'), ALICE, 1, 'unknown')
   const one = (id: string): readonly string[] => ['threads', 'transfer', '--from', ALICE, '--to', BOB, '--thread', id]
   t.match(await command(...one('a')), { code: 0, stdout: `a of ${ALICE} moved to ${BOB}\n` })
-  t.match(await command(...one('a')), { code: 1, stdout: '', stderr: /^a is not a thread of corp:alice: threads owner/ })
-  t.match(await command(...one('dead')), { code: 1, stderr: /^dead was deleted by corp:alice: threads assign/ })
-  t.match(await command(...one('never')), { code: 1, stderr: /^never is not a thread of/ })
+  t.match(await command(...one('a')), {
+    code: 1,
+    stdout: '',
+    stderr: /^a does not belong to corp:alice: threadwarden threads owner/,
+  })
+  t.match(await command(...one('dead')), { code: 1, stderr: /^dead was deleted by corp:alice: threadwarden threads assign/ })
+  t.match(await command(...one('never')), { code: 1, stderr: /^never does not belong to/ })
   t.same(await data(...one('b')), { moved: 1, complete: true })
   t.same(await ownersIn(store), [`a=${BOB}`, `b=${BOB}`, `dead=${ALICE}!`])
 })
@@ -135,16 +142,16 @@ void test('transfer of one thread moves that one, and only if it is theirs and a
 void test('revoke takes the owner away, and nobody can claim the thread', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 't-1', 't-2')
-  t.match(await command('threads', 'revoke', 't-1'), { code: 0, stdout: /^t-1 belongs to nobody, and nobody can claim it/ })
+  t.match(await command('threads', 'revoke', 't-1'), { code: 0, stdout: /^t-1 has no owner, and no user can claim it/ })
   t.same(await data('threads', 'revoke', 't-2'), { thread: 't-2', revoked: true })
   const claim = { userId: ALICE, agentId: '', guest: false, now: Date.now() }
   t.same(await store.claim(key('t-1'), claim), { outcome: 'foreign' })
   t.match(await command('threads', 'revoke', 'never'), {
     code: 1,
     stdout: '',
-    stderr: /^the table has no thread never: threads assign/,
+    stderr: /^the table has no thread never: give it an owner with threadwarden threads assign/,
   })
-  t.match(await command('threads', 'owner', 't-1'), { code: 1, stdout: /^owner +nobody: it was taken away$/m })
+  t.match(await command('threads', 'owner', 't-1'), { code: 1, stdout: /^owner +nobody: the owner was revoked$/m })
 })
 
 void test('what is changed here is told to a process that runs on the store', async (t) => {
@@ -168,8 +175,8 @@ void test('prune throws away what nobody used, and says what that means', async 
   await store.import(rows, { dryRun: false, settleConflicts: false })
   const prune = ['threads', 'prune', '--unused-since', '30d']
   const dry = await command(...prune, '--dry-run')
-  t.match(dry, { code: 0, stdout: '1 row would be thrown away\n' })
-  t.match(dry.stderr, /^warning: unknownThread is claim: an id that is thrown away belongs to whoever comes first/)
+  t.match(dry, { code: 0, stdout: '1 row would be deleted\n' })
+  t.match(dry.stderr, /^warning: unknownThread is claim: the first user who runs a deleted id owns it/)
   t.equal((await ownersIn(store)).length, 2)
   t.same(await data(...prune), { dryRun: false, pruned: 1, complete: true })
   t.same(await ownersIn(store), [`young=${ALICE}`])
@@ -183,7 +190,7 @@ void test('prune throws away deleted threads of which the upstream said that the
   await store.bury(key('perhaps'), ALICE, then - 1, 'unknown')
   await store.bury(key('young'), ALICE, then, 'deleted')
   const pruned = await command('threads', 'prune', '--deleted-before', '2026-01-31T12:00:00Z')
-  t.same(pruned, { code: 0, stdout: '1 row was thrown away\n', stderr: '' })
+  t.same(pruned, { code: 0, stdout: '1 row was deleted\n', stderr: '' })
   t.same(await ownersIn(store), [`perhaps=${ALICE}!`, `young=${ALICE}!`])
 })
 
@@ -210,5 +217,5 @@ void test('stats counts what there is', async (t) => {
   const { code, stdout } = await command('threads', 'stats')
   t.equal(code, 0)
   t.match(stdout, /^1 +threads/m)
-  t.match(stdout, /^1 +of these, run by more than one user$/m)
+  t.match(stdout, /^1 +of these, used by more than one user$/m)
 })

@@ -63,7 +63,7 @@ void test('warnings alone are valid; with --strict they are not', async (t) => {
 void test('a file that is not there is a failure, not wrong usage', async (t) => {
   const { folder } = configFile(t)
   const file = join(folder, 'nope.yaml')
-  const stderr = `error: ${file}: cannot be read (ENOENT) (check the path and its permissions)\n`
+  const stderr = `error: ${file}: does not exist (check the path)\n`
   t.same(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr })
 })
 
@@ -82,7 +82,7 @@ void test('a store that serve could not open is a fault, and nothing is made of 
   writeFileSync(data, '')
   t.match(await run(['validate', '--config', file]), {
     code: 1,
-    stderr: /ownership\.store: .*data is no folder that can be written to/,
+    stderr: /ownership\.store: .*data is not a folder that can be written to/,
   })
 })
 
@@ -111,4 +111,52 @@ void test('two listeners on one port are a fault for validate as for serve', asy
   const message = /health\.port: is that of listen, too/
   t.match(await run(['validate', '--config', file]), { code: 1, stderr: message })
   t.match(await runProcess(['serve', '--config', file]), { code: 1, stderr: message })
+})
+
+void test('the configuration is that of -c, of the environment, or threadwarden.yaml in the working directory', async (t) => {
+  const { file, folder } = configFile(t)
+  t.match(await run(['validate', '-c', file]), { code: 0 })
+  t.match(await run(['validate'], { environment: { THREADWARDEN_CONFIG: file } }), { code: 0, stdout: `${file} is valid\n` })
+  const named = await run(['validate', '--config', '/nowhere.yaml'], { environment: { THREADWARDEN_CONFIG: file } })
+  t.match(named, { code: 1, stderr: /nowhere\.yaml: does not exist/ }, 'the option wins')
+  t.match(await runProcess(['validate'], { folder }), { code: 0, stdout: 'threadwarden.yaml is valid\n' })
+  const none = await run(['validate'], { environment: { THREADWARDEN_CONFIG: '' } })
+  t.match(none, {
+    code: 2,
+    stderr: /--config FILE is missing: THREADWARDEN_CONFIG is not set, and there is no threadwarden\.yaml/,
+  })
+})
+
+void test('errors come in the order of their lines, with the line of a key whose value is a mapping', async (t) => {
+  const { folder } = configFile(t)
+  const file = join(folder, 'broken.yaml')
+  writeFileSync(
+    file,
+    `upstream: { url: "not a url", basePath: /chat }
+corss:
+  origins: [a]
+authentication:
+  issuers:
+    corp:
+      issuer: \${env:NOWHERE}
+      audiences: [chat]
+      algorithms: [RS255]
+ownership: { unknownThread: claim }
+`,
+  )
+  const { code, stderr } = await run(['validate', '--config', file])
+  t.equal(code, 1)
+  t.same(
+    stderr
+      .trimEnd()
+      .split('\n')
+      .map((line) => line.replace(`error: ${file}:`, '')),
+    [
+      '1: version: is required (write version: 1)',
+      '1: upstream.url: is not a URL (write http://127.0.0.1:4000)',
+      '2: corss: is not a known key (did you mean "cors"?)',
+      '7: authentication.issuers.corp.issuer: the environment has no NOWHERE (set it, or remove the reference)',
+      '9: authentication.issuers.corp.algorithms.0: is not one of the values (did you mean "RS256"?)',
+    ],
+  )
 })

@@ -40,7 +40,7 @@ for (const [reason, names] of Object.entries(REFUSED)) {
         { forwardHeaders: ['accept', name], 'upstream.headers': { 'x-service-token': '${env:T}' } },
         { environment: { T: 'x' } },
       )
-      t.match(faults, [{ path: 'forwardHeaders.1', message: `${name} ${reason}`, hint: 'take it out' }])
+      t.match(faults, [{ path: 'forwardHeaders.1', message: `${name} ${reason}`, hint: 'remove it' }])
       t.end()
     })
   }

@@ -80,7 +80,13 @@ void test('two upstreams with one audience draw a warning', (t) => {
   t.match(warned({ ...legal('x'), ...agent('x') }), [{ path: 'agents.a.assertionAudience', message: /of upstreams\.legal, too/ }])
   t.match(warned(legal('agents/a')), [{ path: 'agents.a.assertionAudience', message: /of upstreams\.legal, too/ }])
   t.equal(warned({ ...legal('agents'), ...agent('agents') }).length, 2)
-  t.same(warned({ ...legal('x'), ...agent('x'), 'identity.assertion': undefined }), [], 'there are no assertions')
+  t.match(
+    warned({ ...legal('x'), ...agent('x'), 'identity.assertion': undefined }),
+    ['upstreams.legal', 'agents.a'].map((place) => {
+      return { path: `${place}.assertionAudience`, message: 'has no effect without identity.assertion' }
+    }),
+    'without assertions the two audiences are alike, and without effect',
+  )
   t.end()
 })
 

@@ -58,8 +58,8 @@ void test('a dollar sign alone is a dollar sign', (t) => {
 })
 
 for (const [reference, message, hint] of [
-  ['${env:NOPE}', 'the environment has no NOPE', 'set it, or leave the reference out'],
-  ['${file:nope}', 'the file nope cannot be read', 'check the path and its permissions'],
+  ['${env:NOPE}', 'the environment has no NOPE', 'set it, or remove the reference'],
+  ['${file:nope}', 'the file nope does not exist', 'check the path'],
   ['${vault:a/b}', '${vault:a/b} is not a reference', 'write ${env:NAME} or ${file:/path}'],
   ['${TOKEN}', '${TOKEN} is not a reference', 'write ${env:NAME} or ${file:/path}'],
   ['${ENV:TOKEN}', '${ENV:TOKEN} is not a reference', 'write ${env:NAME} or ${file:/path}'],

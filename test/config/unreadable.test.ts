@@ -12,12 +12,12 @@ void test('a file that is not there says so', (t) => {
       {
         file: '/nowhere/threadwarden.yaml',
         path: '',
-        message: 'cannot be read (ENOENT)',
-        hint: 'check the path and its permissions',
+        message: 'does not exist',
+        hint: 'check the path',
       },
     ],
   })
-  t.match(loadConfig('/', {}, new Sources()), { ok: false, faults: [{ file: '/', message: 'cannot be read (EISDIR)' }] })
+  t.match(loadConfig('/', {}, new Sources()), { ok: false, faults: [{ file: '/', message: 'is a folder' }] })
   t.end()
 })
 
@@ -27,7 +27,7 @@ void test('every syntax error is reported, with its line', (t) => {
     { line: 4, path: '', message: /^is not valid YAML: / },
   ])
   t.match(faultsIn('version: 1\n---\nversion: 1\n'), [{ message: /^is not valid YAML: / }], 'two documents in one file')
-  t.match(faultsIn('version: 1\n---\nversion: 1\n'), [{ hint: 'take out the line ---' }])
+  t.match(faultsIn('version: 1\n---\nversion: 1\n'), [{ hint: 'remove the line ---' }])
   t.end()
 })
 
@@ -38,14 +38,14 @@ void test('a slip of the indentation is one fault, with what to do', (t) => {
   t.ok(faults.length > 0)
   for (const { message, hint } of faults) {
     t.match(message, /^is not valid YAML: /)
-    t.match(hint, /^check the indentation: items of one list start in the same column, and no tabs$/)
+    t.match(hint, /^check the indentation: items of one list start in the same column, and tabs are not allowed$/)
   }
   t.end()
 })
 
 void test('an empty file is empty, and not without each of the keys', (t) => {
   for (const text of ['', '\n', '# nothing\n'])
-    t.match(faultsIn(text), [{ path: '', message: 'is empty', hint: 'begin with version: 1' }], JSON.stringify(text))
+    t.match(faultsIn(text), [{ path: '', message: 'is empty', hint: 'begin it with version: 1' }], JSON.stringify(text))
   t.equal(faultsIn('').length, 1)
   t.end()
 })

@@ -132,7 +132,7 @@ void test('an example that is wrong would be found', (t) => {
   const issuer = (lines: string): string =>
     `authentication: { issuers: { corp: { issuer: "https://a.example", audiences: [chat], ${lines} } } }`
   t.match(prepared(issuer('algorithm: [RS256]')).faults, [/algorithm.*is not a known key/])
-  t.match(prepared(issuer('algorithms: [RS256], ca: /nowhere/ca.crt')).faults, [/ca: .*cannot be read/])
+  t.match(prepared(issuer('algorithms: [RS256], ca: /nowhere/ca.crt')).faults, [/ca: .*does not exist/])
   t.match(prepared(issuer('algorithms: [RS256], claims: { id: /email }')).value?.warnings, [{ path: /claims\.id$/ }])
   t.end()
 })

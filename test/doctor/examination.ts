@@ -1,6 +1,7 @@
 /** Examinations of what a test has started, by a configuration as an operator would write it. */
 import type { Test } from 'tap'
 import { examine } from '../../src/tools/doctor/examine.ts'
+import { CONFIGURATION_HEADER } from '../../src/http/listeners/health.ts'
 import type { Finding } from '../../src/tools/doctor/finding.ts'
 import type { Machine, Wishes } from '../../src/tools/doctor/subject.ts'
 import { prepare } from '../../src/snapshot/load.ts'
@@ -13,6 +14,8 @@ export interface Differing {
   readonly wishes?: Partial<Wishes>
   readonly machine?: Partial<Machine>
   readonly clock?: () => number
+  /** Of the examined configuration; by default that of the gateway that runs, whose file is another. */
+  readonly digest?: string
 }
 
 /** What was found. */
@@ -34,7 +37,8 @@ export async function examined(t: Test, changes: Changes = {}, differing: Differ
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults))
   const wishes = { timeout: 3000, token: null, url: null, run: null, ...differing.wishes }
   const machine = { ...QUIET, ...differing.machine }
-  const all = await examine(prepared.value, wishes, machine, undefined, differing.clock)
+  const digest = differing.digest ?? (await digestAt(prepared.value.config.health)) ?? prepared.value.digest
+  const all = await examine({ ...prepared.value, digest }, wishes, machine, undefined, differing.clock)
   const each = (check: string): readonly Finding[] => all.filter((one) => one.check === check)
   return {
     all,
@@ -45,6 +49,13 @@ export async function examined(t: Test, changes: Changes = {}, differing: Differ
       return one
     },
   }
+}
+
+/** The configuration that a running gateway says it has. */
+async function digestAt({ host, port }: { readonly host: string; readonly port: number }): Promise<string | undefined> {
+  const origin = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${port}`
+  const answer = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(1000) }).catch(() => null)
+  return answer?.headers.get(CONFIGURATION_HEADER) ?? undefined
 }
 
 /** A configuration by which one thing answers for both listeners. They have two names for it, as no two share a port. */

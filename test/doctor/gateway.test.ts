@@ -23,9 +23,9 @@ for (const mode of ['multi-route', 'single-route'] as const) {
       message: 'preflights of https://app.example.com, https://other.example.com are admitted',
     })
     t.match(of('gateway.caller'), { level: 'ok', message: /by path and by envelope/ })
-    t.match(of('gateway.run'), { level: 'unknown', message: /^not checked: .* only a run can tell/, remedy: /--run AGENT/ })
+    t.match(of('gateway.run'), { level: 'unknown', message: /^not checked: only a run shows/, remedy: /--run AGENT/ })
     const without = await examined(t, changes)
-    t.match(without.of('gateway.caller'), { level: 'unknown', message: /takes a caller's token/, remedy: /--token-file/ })
+    t.match(without.of('gateway.caller'), { level: 'unknown', message: /needs a token of a caller/, remedy: /--token-file/ })
   })
 }
 
@@ -75,7 +75,7 @@ void test('something else at the address of the gateway is a problem', async (t)
   const { port } = new URL(upstream.url)
   const changes = { ...bothAt(Number(port)), 'cors.origins': ['https://app.example.com'] }
   const { of } = await examined(t, changes)
-  t.match(of('gateway.ready'), { level: 'problem', message: /answered 200, and not as this gateway/ })
+  t.match(of('gateway.ready'), { level: 'problem', message: /answered 200, but not as this gateway/ })
   t.match(of('gateway.authentication'), { level: 'problem', message: /without a token GET \/info answers 200, not 401; .* POST/ })
   t.match(of('gateway.preflight'), { level: 'problem', message: /a preflight of https:\/\/app\.example\.com answers 200/ })
 })
@@ -94,9 +94,9 @@ for (const [title, headers, message] of [
 }
 
 for (const [title, headers, message] of [
-  ['another origin', { 'access-control-allow-origin': 'https://other.example.com' }, /does not admit it$/],
-  ['no origin', {}, /does not admit it$/],
-  ['no Authorization', { 'access-control-allow-origin': 'https://app.example.com' }, /does not admit Authorization$/],
+  ['another origin', { 'access-control-allow-origin': 'https://other.example.com' }, /is not allowed$/],
+  ['no origin', {}, /is not allowed$/],
+  ['no Authorization', { 'access-control-allow-origin': 'https://app.example.com' }, /does not allow the header Authorization$/],
 ] as const) {
   void test(`a preflight that admits ${title} is a problem`, async (t) => {
     const upstream = await startUpstream((_request, response) => void response.writeHead(204, headers).end())
@@ -158,3 +158,34 @@ for (const mode of ['optional', 'off'] as const) {
     t.match(of('gateway.caller'), { level: mode === 'off' ? 'ok' : 'unknown' })
   })
 }
+
+void test('a gateway with another configuration at the address is a problem, and never ok', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { gateway, changes } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const other = await examined(t, changes, { digest: 'another one' })
+  t.match(other.of('gateway.ready'), { level: 'unknown', message: /another configuration/ })
+  t.match(other.of('gateway.configuration'), { level: 'problem', message: /does not run with this configuration/, remedy: /./ })
+  const same = await examined(t, changes)
+  t.match(same.of('gateway.configuration'), { level: 'ok' })
+})
+
+void test('a proxy that refuses large bodies is a problem, where --url names it', async (t) => {
+  const proxy = createServer((request, response) => {
+    const isLarge = Number(request.headers['content-length'] ?? 0) > 1024 ** 2
+    request.resume().on('end', () => response.writeHead(isLarge ? 413 : 401).end())
+  })
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => proxy.close())
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/api/copilotkit`
+  const { of } = await examined(t, {}, { wishes: { url } })
+  t.match(of('gateway.bodies'), { level: 'problem', message: /refuses a body of 4MiB with 413/, remedy: /client_max_body_size/ })
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { gateway, base, changes } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const direct = await examined(t, changes, { wishes: { url: base } })
+  t.match(direct.of('gateway.bodies'), { level: 'ok' })
+  t.same((await examined(t, changes)).each('gateway.bodies'), [], 'and is not asked where none is named')
+})

@@ -33,7 +33,7 @@ void test('keys by their address, and keys in a file', async (t) => {
   t.teardown(() => signer.remove())
   const file = await examined(t, { 'authentication.issuers': signer.authentication.issuers })
   t.match(file.of('issuers.keys'), { level: 'ok', message: 'corp: 1 key read from its file' })
-  t.match(file.of('issuers.clock'), { level: 'unknown', message: /none tells its time/ })
+  t.match(file.of('issuers.clock'), { level: 'unknown', message: /fetches keys from no issuer/ })
 })
 
 void test('keys that cannot be fetched are a problem, with why and what to do', async (t) => {
@@ -49,7 +49,7 @@ void test('keys that cannot be fetched are a problem, with why and what to do', 
           body: { issuer: `${server.url}/`, jwks_uri: `${server.url}/jwks` },
         }),
       /speaks for another issuer/,
-      /to the letter/,
+      /exactly as in its metadata/,
     ],
   ]
   for (const [what, arrange, message, remedy] of cases) {
@@ -58,7 +58,7 @@ void test('keys that cannot be fetched are a problem, with why and what to do', 
     t.match(of('issuers.keys'), { level: 'problem', message, remedy }, what)
   }
   const away = await examined(t, issuerAt('http://127.0.0.1:1'))
-  t.match(away.of('issuers.keys'), { level: 'problem', message: /cannot be fetched/, remedy: /private authority goes into/ })
+  t.match(away.of('issuers.keys'), { level: 'problem', message: /cannot be fetched/, remedy: /private certificate authority/ })
   t.match(away.of('issuers.clock'), { level: 'unknown', message: /gives no answer \(ECONNREFUSED\)/ })
 })
 
@@ -85,7 +85,7 @@ void test('each issuer has findings of its own', async (t) => {
 
 void test('nobody is asked where nobody has to sign in', async (t) => {
   const { of } = await examined(t, { 'authentication.mode': 'off', 'authentication.issuers': undefined })
-  t.match(of('issuers.keys'), { level: 'unknown', message: /names no issuer/ })
+  t.match(of('issuers.keys'), { level: 'unknown', message: /has no issuer/ })
 })
 
 for (const [off, level, message] of [
@@ -114,7 +114,7 @@ void test('a time that comes from a cache, or that nobody tells, says nothing', 
   const server = await startKeyServer(t)
   const known = server.answers.get('/.well-known/openid-configuration') as { body: unknown }
   server.answers.set('/.well-known/openid-configuration', { ...known, headers: { age: '30' } })
-  t.match((await examined(t, issuerAt(server.url))).of('issuers.clock'), { level: 'unknown', message: /came from a cache/ })
+  t.match((await examined(t, issuerAt(server.url))).of('issuers.clock'), { level: 'unknown', message: /is from a cache/ })
   server.answers.set('/.well-known/openid-configuration', { ...known, headers: { date: 'today' } })
   t.match((await examined(t, issuerAt(server.url))).of('issuers.clock'), { level: 'unknown', message: /sends no Date/ })
 })
@@ -137,10 +137,10 @@ void test('an issuer that is asked about each token is asked about one', async (
   const opaque = { 'authentication.issuers': { corp: { issuer: 'corp', audiences: ['chat'], introspection } } }
   server.answers.set('/introspect', { body: { active: false } })
   const good = await examined(t, opaque)
-  t.match(good.of('issuers.keys'), { level: 'ok', message: 'corp is asked about each token, and answers' })
+  t.match(good.of('issuers.keys'), { level: 'ok', message: 'the introspection of corp answers' })
   t.match(good.of('issuers.clock'), { level: 'unknown' })
   server.answers.set('/introspect', { status: 401 })
   const bad = await examined(t, opaque)
-  t.match(bad.of('issuers.keys'), { level: 'problem', message: /cannot be asked about tokens: .* answered 401/ })
+  t.match(bad.of('issuers.keys'), { level: 'problem', message: /the introspection of corp fails: .* answered 401/ })
   t.notMatch(JSON.stringify([...good.all, ...bad.all]), 'a secret of the test')
 })

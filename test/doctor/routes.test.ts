@@ -22,14 +22,15 @@ for (const name of RUNTIMES) {
       const { of, each } = await examined(t, { 'upstream.url': runtime.url })
 
       const routes = of('upstream.routes')
-      if (name.startsWith('1.75')) t.match(routes, { level: 'ok', message: /^as the gateway expects, without memories\/list/ })
+      if (name.startsWith('1.75'))
+        t.match(routes, { level: 'ok', message: /^as the gateway expects, but without memories\/list/ })
       else if (mode === 'single-route') t.match(routes, { level: 'ok', message: /without agent\/suggest, .*threads\/list/ })
       else {
         t.match(routes, {
           level: 'unknown',
-          message: /as it answers a wrong path.* has threads\/list; it has no threads\/messages/,
+          message: /to a wrong method and a wrong path.* has threads\/list; it has no threads\/messages/,
         })
-        t.match(routes.message, /cannot tell agent\/run/)
+        t.match(routes.message, /not known: agent\/run/)
       }
       t.equal(each('upstream.paths').length, name === '1.54 express' && mode === 'multi-route' ? 1 : 0)
 
@@ -56,7 +57,7 @@ void test('memory routes that the runtime exposes are seen, with their methods',
   const runtime = await startRuntime({ exposeMemoryRoutes: true })
   t.teardown(() => runtime.close())
   const { of } = await examined(t, { 'upstream.url': runtime.url })
-  t.match(of('upstream.routes'), { level: 'ok', message: 'all the routes that the gateway expects, with their methods' })
+  t.match(of('upstream.routes'), { level: 'ok', message: 'the upstream has all routes and methods that the gateway expects' })
 })
 
 /** The paths below the base that a runtime says to have, with their methods. */
@@ -100,12 +101,12 @@ for (const { title, allow, version, expected } of [
   {
     title: 'a route that takes another method',
     allow: (path: string) => (path === 'threads/:id' ? 'PATCH' : (USUAL[path] ?? null)),
-    expected: { level: 'warning', message: 'threads/update takes PATCH, and the gateway expects DELETE, PATCH' },
+    expected: { level: 'warning', message: 'threads/update accepts PATCH, but the gateway expects DELETE, PATCH' },
   },
   {
     title: 'a route that takes what is no method at all',
     allow: (path: string) => (path === 'annotate' ? 'POST, <script>' : (USUAL[path] ?? null)),
-    expected: { level: 'warning', message: 'annotate takes POST, another method, and the gateway expects POST' },
+    expected: { level: 'warning', message: 'annotate accepts POST, another method, but the gateway expects POST' },
   },
   {
     title: 'a route that something on the way keeps back',
@@ -126,12 +127,12 @@ for (const { title, allow, version, expected } of [
   {
     title: 'an upstream that shows its routes to nobody',
     allow: () => '',
-    expected: { level: 'unknown', message: /can be told: cannot tell agent\/run, .*threads\/list/ },
+    expected: { level: 'unknown', message: /are known: not known: agent\/run, .*threads\/list/ },
   },
   {
     title: 'an upstream that answers 405 to everything',
     allow: () => 'GET',
-    expected: { level: 'unknown', message: /only routes to GET can be told/ },
+    expected: { level: 'unknown', message: /so only GET routes are known/ },
   },
 ]) {
   void test(`${title} is ${expected.level}`, async (t) => {

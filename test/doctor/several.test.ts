@@ -96,7 +96,7 @@ void test('of a further upstream that is not as it should be the settings are na
   t.match(of('agent.reachable:research'), { ...nothing('3'), remedy: 'start the agent, or correct agents.research.url' })
   t.match(of('agent.clock:research'), { level: 'unknown', message: /^not checked: the agent gives no answer/ })
   t.match(of('upstream.runtime:wrong'), { level: 'problem', remedy: /^correct upstreams\.wrong\.basePath/ })
-  t.match(of('upstream.routes:legal'), { level: 'unknown', message: /has not shown what it is/ })
+  t.match(of('upstream.routes:legal'), { level: 'unknown', message: /did not show what kind of runtime it is/ })
   t.match(of('gateway.authentication:research'), { level: 'unknown', message: /its port is 0/ })
 })
 
@@ -155,7 +155,10 @@ void test('--url is that of the first upstream, and the others are beside it', a
     [':legal', '/legal/copilotkit'],
     [':research', '/agents/research'],
   ] as const)
-    t.match(nowhere.of(`gateway.authentication${key}`), { message: `not checked: nothing listens on http://127.0.0.1:1${path}` })
+    t.match(nowhere.of(`gateway.authentication${key}`), {
+      message: `nothing listens on http://127.0.0.1:1${path}`,
+      level: 'problem',
+    })
 })
 
 void test('--run runs the agent that has this key, at its own path; there is none of another name without a runtime', async (t) => {
@@ -178,7 +181,7 @@ void test('--run runs the agent that has this key, at its own path; there is non
   t.equal(runs(), 1)
   t.match((await examined(t, changes, run('default'))).of('gateway.run'), {
     level: 'unknown',
-    message: /no runtime, and no agent of this name/,
+    message: /no runtime, and no agent with this name/,
     remedy: /other, research/,
   })
   t.equal(runs(), 1)
@@ -229,7 +232,7 @@ void test('upstreams that list the same threads are one: a thread would have an 
   const { of } = await examined(t, further)
   t.match(of('threads.apart:legal'), {
     level: 'problem',
-    message: /threads that upstream lists too \(1\)/,
+    message: /threads that upstream also lists \(1\)/,
     remedy: /scope: upstream/,
   })
   other.answerQuestions(listingOf('t-2'))
@@ -244,7 +247,7 @@ void test('an agent that the runtime has by the same name may be the same agent'
   const { of } = await examined(t, { 'upstream.url': runtime.url, 'agents.default': { url: agent.url } })
   t.match(of('threads.apart:default'), {
     level: 'warning',
-    message: /has an agent called default, too/,
+    message: /also has an agent called default/,
     remedy: /scope: upstream/,
   })
 })

@@ -9,7 +9,7 @@ const SLOW = { wishes: { timeout: 30_000 } }
 void test('a database without tables is a beginning, and stays as it is', async (t) => {
   const { url, admin } = await startPostgres(t)
   const { of, each } = await examined(t, { 'ownership.store': url }, SLOW)
-  t.match(of('store.server'), { level: 'ok', message: /without TLS and has no tables yet: the gateway makes them/ })
+  t.match(of('store.server'), { level: 'ok', message: /without TLS and has no tables yet: the gateway creates them/ })
   t.same([...each('store.file'), ...each('store.durable')], [])
   t.same(await admin("SELECT 1 FROM pg_namespace WHERE nspname = 'threadwarden'"), [])
 })
@@ -29,7 +29,7 @@ void test('one that is behind is brought up to date by the next start, and not b
   await (await openStoreOn(t, settingsOf(url))).close()
   await admin('DELETE FROM threadwarden.migrations WHERE number > 1')
   const { of } = await examined(t, { 'ownership.store': url }, SLOW)
-  t.match(of('store.server'), { level: 'ok', message: /the next start brings its schema up to date/ })
+  t.match(of('store.server'), { level: 'ok', message: /the next start migrates its schema/ })
   t.equal((await admin('SELECT number FROM threadwarden.migrations')).length, 1)
 })
 

@@ -16,8 +16,8 @@ function somewhere(t: Parameters<typeof examined>[0]): string {
 void test('a store that is not there yet is not made', async (t) => {
   const file = somewhere(t)
   const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` })
-  t.match(of('store.file'), { level: 'ok', message: /is not there yet: the gateway makes it/ })
-  t.match(of('store.durable'), { level: 'unknown', message: /the folder .* is not there yet/ })
+  t.match(of('store.file'), { level: 'ok', message: /does not exist yet: the gateway creates it/ })
+  t.match(of('store.durable'), { level: 'unknown', message: /the folder .* does not exist yet/ })
   t.notOk(existsSync(dirname(file)))
 })
 
@@ -90,14 +90,14 @@ void test('a store below what is no folder is a problem', async (t) => {
   const file = somewhere(t)
   writeFileSync(dirname(file), '')
   const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` })
-  t.match(of('store.file'), { level: 'problem', message: /is no folder that can be written to/, remedy: /volume/ })
+  t.match(of('store.file'), { level: 'problem', message: /is not a folder that can be written to/, remedy: /volume/ })
 })
 
 for (const [mounts, level, message] of [
-  ['1 0 8:1 / / rw - ext4 /dev/sda1 rw', 'ok', /outlives the process/],
-  ['1 0 0:1 / / rw - overlay overlay rw', 'problem', /is lost with the container: threads then have no owner/],
+  ['1 0 8:1 / / rw - ext4 /dev/sda1 rw', 'ok', /is on durable storage/],
+  ['1 0 0:1 / / rw - overlay overlay rw', 'problem', /is lost with the container: then no thread has an owner/],
   ['1 0 0:1 / / rw - tmpfs tmpfs rw', 'problem', /is lost with the memory of the machine/],
-  ['', 'unknown', /does not tell its mounts/],
+  ['', 'unknown', /does not show its mounts/],
 ] as const) {
   void test(`on ${mounts === '' ? 'a machine without mounts' : mounts.split(' ').at(-3)} it is ${level}`, async (t) => {
     const file = somewhere(t)

@@ -10,7 +10,7 @@ for (const name of RUNTIMES) {
       hush(t)
       const runtime = await start(t, name, mode)
       const { of } = await examined(t, { 'upstream.url': runtime.url })
-      t.match(of('upstream.streams'), { level: 'ok', message: /as a runtime sends them/ })
+      t.match(of('upstream.streams'), { level: 'ok', message: /no proxy changes the streams/ })
     })
   }
 }
@@ -48,10 +48,10 @@ void test('a connect that gives no stream, or an upstream without agents or with
   const upstream = await startUpstream(streaming({}, 403))
   t.teardown(() => upstream.close())
   const refused = await examined(t, { 'upstream.url': upstream.url })
-  t.match(refused.of('upstream.streams'), { level: 'unknown', message: /gave no stream .* but 403/ })
+  t.match(refused.of('upstream.streams'), { level: 'unknown', message: /with 403 and no stream/ })
   upstream.answerQuestions(json({ ...INFO, agents: {} }))
   const none = await examined(t, { 'upstream.url': upstream.url })
-  t.match(none.of('upstream.streams'), { level: 'unknown', message: /names no agent/ })
+  t.match(none.of('upstream.streams'), { level: 'unknown', message: /has no agent/ })
   upstream.answerQuestions(json({ ...INFO, mode: 'intelligence' }))
   const managed = await examined(t, { 'upstream.url': upstream.url })
   t.match(managed.of('upstream.runtime'), { level: 'ok', message: /of the managed platform/ })

@@ -14,7 +14,7 @@ const VERIFY = { 'ownership.unknownThread': 'verify' }
 
 /** What each runtime lets `verify` find out. */
 const VERIFIES: Readonly<Record<string, Readonly<Record<Mode, readonly [string, RegExp]>>>> = {
-  '1.75': { 'multi-route': ['ok', /verify can tell/], 'single-route': ['ok', /verify can tell/] },
+  '1.75': { 'multi-route': ['ok', /verify works/], 'single-route': ['ok', /verify works/] },
   '1.54': {
     'multi-route': ['problem', /does not serve thread histories, so verify refuses every new thread/],
     'single-route': ['problem', /does not serve thread histories, so verify refuses every new thread/],
@@ -33,7 +33,7 @@ for (const name of RUNTIMES) {
       const claiming = await examined(t, { 'upstream.url': runtime.url })
       t.match(claiming.of('upstream.histories'), {
         level: 'ok',
-        message: /^unknownThread is claim; verify (?:could be used|would be of no use)/,
+        message: /^unknownThread is claim; verify would (?:not )?work/,
       })
     })
   }
@@ -52,10 +52,10 @@ function histories(answering: Answering): Answering {
 
 for (const [title, answering, level, message] of [
   ['that answers 422', json({}, 422), 'problem', /does not serve thread histories/],
-  ['that tells of a history that cannot be', json({ messages: [1] }), 'unknown', /may want a caller's token/],
-  ['that asks who the caller is', json({}, 401), 'unknown', /may want a caller's token/],
-  ['that fails', json({}, 500), 'unknown', /no usable answer/],
-  ['that has the routes and answers 404', json({}, 404), 'ok', /verify can tell/],
+  ['that tells of a history that cannot be', json({ messages: [1] }), 'unknown', /may require a token of a caller/],
+  ['that asks who the caller is', json({}, 401), 'unknown', /may require a token of a caller/],
+  ['that fails', json({}, 500), 'unknown', /no valid answer/],
+  ['that has the routes and answers 404', json({}, 404), 'ok', /verify works/],
 ] as const) {
   void test(`verify before an upstream ${title} is ${level}`, async (t) => {
     const upstream = await startUpstream(histories(answering))
@@ -96,7 +96,10 @@ for (const [name, mode] of [
     t.teardown(remove)
     const file = join(folder, 'data', 'ownership.db')
     const changes = { 'upstream.url': runtime.url, 'ownership.store': `sqlite:${file}` }
-    t.match((await examined(t, changes)).of('upstream.threads'), { level: 'ok', message: /is empty, and so is the upstream/ })
+    t.match((await examined(t, changes)).of('upstream.threads'), {
+      level: 'ok',
+      message: /the ownership table and the upstream are empty/,
+    })
 
     const base = `${runtime.url}${runtime.basePath}`
     const body = runInput('old')
@@ -127,7 +130,7 @@ void test('an upstream that has no routes for histories, whatever it calls itsel
   t.teardown(() => upstream.close())
   upstream.answerQuestions(without)
   const { of } = await examined(t, { 'upstream.url': upstream.url, ...VERIFY })
-  t.match(of('upstream.histories'), { level: 'problem', message: /so verify takes every thread for a new one/ })
+  t.match(of('upstream.histories'), { level: 'problem', message: /so verify treats every thread as new/ })
   t.match(of('upstream.routes'), { level: 'problem', message: 'the upstream has no agent/run, agent/connect' })
 })
 
@@ -138,12 +141,12 @@ void test('an upstream whose list is none is not taken for empty', async (t) => 
     json(request.target.endsWith('/info') ? INFO : { items: [] })(request, response),
   )
   const { of } = await examined(t, { 'upstream.url': upstream.url })
-  t.match(of('upstream.threads'), { level: 'unknown', message: /no list of its threads/ })
+  t.match(of('upstream.threads'), { level: 'unknown', message: /does not show its list of threads/ })
 })
 
 void test('an upstream that shows no list leaves it open', async (t) => {
   hush(t)
   const runtime = await start(t, '1.54 express', 'multi-route')
   const { of } = await examined(t, { 'upstream.url': runtime.url })
-  t.match(of('upstream.threads'), { level: 'unknown', message: /shows the doctor no list/ })
+  t.match(of('upstream.threads'), { level: 'unknown', message: /does not show its list of threads/ })
 })

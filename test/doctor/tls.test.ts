@@ -43,3 +43,13 @@ void test('nor may it be for another host', async (t) => {
   const { of } = await examined(t, { 'upstream.url': url.replace('127.0.0.1', 'localhost'), 'upstream.ca': ca })
   t.match(of('upstream.reachable'), { level: 'problem', message: /ERR_TLS_CERT_ALTNAME_INVALID/ })
 })
+
+void test('nor may the certificate of the named address of the gateway', async (t) => {
+  const { url } = await start(t)
+  const { of } = await examined(t, {}, { wishes: { url: `${url}/api/copilotkit` } })
+  t.match(of('gateway.authentication'), {
+    level: 'problem',
+    message: /certificate of .* is not trusted \(DEPTH_ZERO/,
+    remedy: /NODE_EXTRA_CA_CERTS/,
+  })
+})

@@ -42,12 +42,12 @@ void test('one that repeats the origin of whoever asks is one, too', async (t) =
     return json(INFO, 200, cors)(request, response)
   })
   const { of } = await examined(t, { 'upstream.url': upstream.url })
-  t.match(of('upstream.cors'), { level: 'warning', message: /by repeating whatever origin asks, credentials included/ })
+  t.match(of('upstream.cors'), { level: 'warning', message: /by repeating the origin of the request, credentials included/ })
 })
 
 void test('an upstream beside the gateway that listens on loopback alone is fine', async (t) => {
   const { of } = await examinedRuntime(t, {})
-  t.match(of('upstream.exposure'), { level: 'ok', message: /listens on loopback alone/ })
+  t.match(of('upstream.exposure'), { level: 'ok', message: /listens only on loopback/ })
 })
 
 void test('one that others reach is a problem, and the addresses are named', async (t) => {
@@ -55,7 +55,7 @@ void test('one that others reach is a problem, and the addresses are named', asy
   t.teardown(() => upstream.close())
   // Another loopback address stands for one that others reach.
   const { of } = await examined(t, { 'upstream.url': upstream.url }, { machine: { addresses: ['127.0.0.2'] } })
-  t.match(of('upstream.exposure'), { level: 'problem', message: /open on 127\.0\.0\.2:\d+, too/, remedy: /127\.0\.0\.1 alone/ })
+  t.match(of('upstream.exposure'), { level: 'problem', message: /also open on 127\.0\.0\.2:\d+/, remedy: /only on 127\.0\.0\.1/ })
 })
 
 void test('an upstream on another machine should ask for a secret', async (t) => {
@@ -65,12 +65,18 @@ void test('an upstream on another machine should ask for a secret', async (t) =>
   t.teardown(() => upstream.close())
   const url = upstream.url.replace('127.0.0.1', address)
   const none = await examined(t, { 'upstream.url': url })
-  t.match(none.of('upstream.exposure'), { level: 'warning', message: /asks for no secret/, remedy: /upstream\.headers/ })
+  t.match(none.of('upstream.exposure'), { level: 'warning', message: /requires no secret/, remedy: /upstream\.headers/ })
   const headers = { 'x-api-key': 'a-long-secret' }
   const vain = await examined(t, { 'upstream.url': url, 'upstream.headers': headers })
-  t.match(vain.of('upstream.exposure'), { level: 'warning', message: /does not ask for what is in upstream\.headers/ })
+  t.match(vain.of('upstream.exposure'), { level: 'warning', message: /does not check upstream\.headers/ })
   upstream.answerQuestions((request, response) => json(INFO, request.headers.has('x-api-key') ? 200 : 401)(request, response))
   const kept = await examined(t, { 'upstream.url': url, 'upstream.headers': headers })
-  t.match(kept.of('upstream.exposure'), { level: 'ok', message: /asks for the secret/ })
+  t.match(kept.of('upstream.exposure'), { level: 'ok', message: /requires the secret/ })
   return undefined
+})
+
+void test('nothing is said of the exposure of an upstream that gives no answer', async (t) => {
+  const { of } = await examined(t, { 'upstream.url': 'http://127.0.0.1:1' }, { machine: { addresses: ownAddresses() } })
+  t.match(of('upstream.reachable'), { level: 'problem' })
+  t.match(of('upstream.exposure'), { level: 'unknown', message: 'not checked: the upstream gives no answer' })
 })

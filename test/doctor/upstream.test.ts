@@ -33,14 +33,14 @@ for (const version of ['1.76.0', '2.0.0', '1.750.0']) {
     t.match(of('upstream.version'), {
       level: 'unknown',
       message: /tested with 1\.75\.x and 1\.54\.x/,
-      remedy: /docs\/transports\.md/,
+      remedy: /docs\/reference\/supported-versions\.md/,
     })
   })
 }
 
 void test('what an upstream calls its version is printed only if it looks like one', async (t) => {
   const { of, all } = await told(t, json({ ...INFO, version: 'x\u001b[31m<b>' }))
-  t.match(of('upstream.version'), { level: 'unknown', message: 'the upstream names no version' })
+  t.match(of('upstream.version'), { level: 'unknown', message: 'the upstream does not tell its version' })
   t.notMatch(JSON.stringify(all), /<b>/)
 })
 
@@ -50,7 +50,7 @@ void test('a transport that is named and is another is a problem', async (t) => 
   const { of } = await examined(t, { 'upstream.url': runtime.url, 'upstream.transport': 'multi-route' })
   t.match(of('upstream.runtime'), {
     level: 'problem',
-    message: /says multi-route, and the upstream is single-route/,
+    message: /says multi-route, but the upstream is single-route/,
     remedy: 'write upstream.transport: single-route, or auto',
   })
 })
@@ -60,7 +60,11 @@ void test('an upstream that is no runtime is a problem, and what depends on it i
   t.match(of('upstream.reachable'), { level: 'ok' })
   t.match(of('upstream.runtime'), { level: 'problem', message: /neither a multi-route/, remedy: /upstream\.basePath/ })
   for (const check of ['version', 'routes', 'cors', 'histories', 'threads', 'streams']) {
-    t.match(of(`upstream.${check}`), { level: 'unknown', message: /^not checked: the upstream has not shown what it is/ }, check)
+    t.match(
+      of(`upstream.${check}`),
+      { level: 'unknown', message: /^not checked: the upstream did not show what kind of runtime it is/ },
+      check,
+    )
   }
 })
 
@@ -68,7 +72,7 @@ void test('an upstream that wants a credential is a problem, unless the transpor
   const first = await told(t, json({}, 401))
   t.match(first.of('upstream.runtime'), { level: 'problem', message: /answered 401/, remedy: /credential.*upstream\.transport/ })
   const second = await told(t, json({}, 401), { 'upstream.transport': 'single-route' })
-  t.match(second.of('upstream.runtime'), { level: 'unknown', message: /believes upstream\.transport: single-route/ })
+  t.match(second.of('upstream.runtime'), { level: 'unknown', message: /uses upstream\.transport: single-route/ })
 })
 
 void test('the questions carry what the configuration says that the gateway sends', async (t) => {
@@ -100,12 +104,12 @@ void test('an upstream that speaks no TLS, or no HTTP', async (t) => {
   const upstream = await startUpstream()
   t.teardown(() => upstream.close())
   const tls = await examined(t, { 'upstream.url': upstream.url.replace('http:', 'https:') })
-  t.match(tls.of('upstream.reachable'), { level: 'problem', message: /speaks no TLS/, remedy: /http:\/\// })
+  t.match(tls.of('upstream.reachable'), { level: 'problem', message: /does not use TLS/, remedy: /http:\/\// })
   const server = createServer((socket) => socket.end('220 mail.example.com ESMTP\r\n').on('error', () => {}))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => void server.close())
   const mail = await examined(t, { 'upstream.url': `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
-  t.match(mail.of('upstream.reachable'), { level: 'problem', message: /without an answer in HTTP/ })
+  t.match(mail.of('upstream.reachable'), { level: 'problem', message: /without an HTTP answer/ })
 })
 
 void test('an upstream that never answers is told so in time, and what has nothing to do with it is checked', async (t) => {

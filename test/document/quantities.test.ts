@@ -1,5 +1,6 @@
 /** Durations and sizes carry their unit: a bare number would be read as another one than was meant. */
 import { test } from 'tap'
+import { sizeText } from '../../src/document/quantities.ts'
 import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 const DURATIONS = [
@@ -64,5 +65,18 @@ void test('a body that no text holds is refused', (t) => {
 
 void test('a duration that no timer holds is refused: it would be over at once', (t) => {
   t.match(faultsIn({ 'upstream.timeouts.headers': '597h' }), [{ path: 'upstream.timeouts.headers', message: 'is too long' }])
+  t.end()
+})
+
+void test('a size is shown as it is written', (t) => {
+  for (const [bytes, text] of [
+    [0, '0B'],
+    [1000, '1000B'],
+    [2048, '2KiB'],
+    [67_108_864, '64MiB'],
+    [1024 ** 3, '1GiB'],
+    [1024 ** 2 + 1024, '1025KiB'],
+  ] as const)
+    t.equal(sizeText(bytes), text)
   t.end()
 })

@@ -33,7 +33,7 @@ void test('a file that cannot be read is so to the end, with the code of the sys
   writeFileSync(file, 'here')
   t.same(sources.read(file), { error: 'ENOENT' })
   t.notOk(sources.isCurrent())
-  t.throws(() => sources.text(file), { message: `${file} cannot be read (ENOENT)` })
+  t.throws(() => sources.text(file), { message: `${file} does not exist` })
   t.end()
 })
 

@@ -51,50 +51,50 @@ void test('the scope is that of an upstream that there is; of a line without one
   t.match(await one(THREAD, alone), {
     kind: 'fault',
     threadId: null,
-    reason: /^it names no upstream: .*--scope KEY \(research\)$/,
+    reason: /^it has no scope: .*--scope KEY \(research\)$/,
   })
   for (const [scope, reason] of [
-    ['lega', /^the scope "lega" cannot be: the configuration has no upstream of this key: did you mean "legal"\?$/],
-    ['elsewhere', /no upstream of this key: it has: legal, research$/],
+    ['lega', /^the scope "lega" is not valid: the configuration has no upstream with this key: did you mean "legal"\?$/],
+    ['elsewhere', /no upstream with this key: it has: legal, research$/],
     ['LEGAL', /a key of upstreams or agents has/],
-    [5, /^5 is no key of an upstream$/],
+    [5, /^5 is not a key of an upstream$/],
   ] as const)
     t.match(await one({ ...THREAD, scope }), { kind: 'fault', threadId: null, reason })
 })
 
 void test('anonymous is a user where callers may come in without a credential, and there alone', async (t) => {
-  t.match(await one({ ...THREAD, user: 'anonymous' }), { kind: 'fault', reason: /nobody is anonymous/ })
+  t.match(await one({ ...THREAD, user: 'anonymous' }), { kind: 'fault', reason: /there are no anonymous callers/ })
   const reading = { ...READING, users: { ...READING.users, anonymous: true } }
   t.match(await one({ ...THREAD, user: 'anonymous' }, reading), { kind: 'row', owner: 'anonymous' })
 })
 
 for (const [name, fields, reason] of [
-  ['no thread', { user: 'corp:a' }, /^it names no thread/],
-  ['no user', { thread: 't' }, /^it names no user/],
-  ['an empty user', { thread: 't', user: '' }, /^it names no user/],
-  ['a thread with a space', { ...THREAD, thread: 't 1' }, /^"t 1" is no thread id/],
-  ['a thread that is a number', { ...THREAD, thread: 5 }, /^5 is no thread id/],
-  ['a UUID in capitals', { ...THREAD, thread: '0F8FAD5B-D9CB-469F-A165-70867728950E' }, /is no thread id/],
-  ['a word of the routes', { ...THREAD, thread: 'clear' }, /is no thread id/],
-  ['a user that is a number', { ...THREAD, user: 5 }, /^5 is no user id/],
-  ['a user without an issuer', { ...THREAD, user: 'alice' }, /it is written issuer:name/],
-  ['a user without a subject', { ...THREAD, user: 'corp:' }, /it is written issuer:name/],
-  ['a user with a newline', { ...THREAD, user: 'corp:a\nb' }, /it is written issuer:name/],
+  ['no thread', { user: 'corp:a' }, /^it has no thread/],
+  ['no user', { thread: 't' }, /^it has no user/],
+  ['an empty user', { thread: 't', user: '' }, /^it has no user/],
+  ['a thread with a space', { ...THREAD, thread: 't 1' }, /^"t 1" is not a thread id/],
+  ['a thread that is a number', { ...THREAD, thread: 5 }, /^5 is not a thread id/],
+  ['a UUID in capitals', { ...THREAD, thread: '0F8FAD5B-D9CB-469F-A165-70867728950E' }, /is not a thread id/],
+  ['a word of the routes', { ...THREAD, thread: 'clear' }, /is not a thread id/],
+  ['a user that is a number', { ...THREAD, user: 5 }, /^5 is not a user id/],
+  ['a user without an issuer', { ...THREAD, user: 'alice' }, /write issuer:name/],
+  ['a user without a subject', { ...THREAD, user: 'corp:' }, /write issuer:name/],
+  ['a user with a newline', { ...THREAD, user: 'corp:a\nb' }, /write issuer:name/],
   ['an issuer that is nearly one', { ...THREAD, user: 'crop:a' }, /no issuer "crop": did you mean "corp"\?/],
   ['an issuer that is none', { ...THREAD, user: 'elsewhere:a' }, /no issuer "elsewhere": it has: corp, staff/],
   ['an issuer in capitals', { ...THREAD, user: 'Corp:a' }, /no issuer "Corp"/],
-  ['an agent id that is none', { ...THREAD, agent: 'a b' }, /^"a b" is no agent id/],
+  ['an agent id that is none', { ...THREAD, agent: 'a b' }, /^"a b" is not an agent id/],
   ['a name of 1001 characters', { ...THREAD, name: 'x'.repeat(1001) }, /^its name/],
   ['a name with half a character', { ...THREAD, name: '\ud83e' }, /^its name/],
   ['a name with NUL', { ...THREAD, name: 'a\0b' }, /^its name/],
   ['a name that is a number', { ...THREAD, name: 1 }, /^its name/],
-  ['archived: yes', { ...THREAD, archived: 'yes' }, /^archived is true or false, and not "yes"/],
-  ['a time without a zone', { ...THREAD, used: '2026-01-31T12:00:00' }, /^used is a time with its zone/],
-  ['a time in seconds', { ...THREAD, created: 1769860800 }, /^created is a time with its zone.* not 1769860800/],
-  ['a day that is not there', { ...THREAD, deleted: '2026-02-30T00:00:00Z' }, /^deleted is a time/],
+  ['archived: yes', { ...THREAD, archived: 'yes' }, /^archived must be true or false, not "yes"/],
+  ['a time without a zone', { ...THREAD, used: '2026-01-31T12:00:00' }, /^used must be a time with its zone/],
+  ['a time in seconds', { ...THREAD, created: 1769860800 }, /^created must be a time with its zone.* not 1769860800/],
+  ['a day that is not there', { ...THREAD, deleted: '2026-02-30T00:00:00Z' }, /^deleted must be a time/],
   // Found by the fuzz: an export would write them as years that no import takes.
-  ['a time after the year 9999', { ...THREAD, used: '9999-12-31T23:59:00-00:01' }, /^used is a time/],
-  ['a time before the year 0', { ...THREAD, created: '0000-01-01T00:00:00+00:01' }, /^created is a time/],
+  ['a time after the year 9999', { ...THREAD, used: '9999-12-31T23:59:00-00:01' }, /^used must be a time/],
+  ['a time before the year 0', { ...THREAD, created: '0000-01-01T00:00:00+00:01' }, /^created must be a time/],
 ] as const) {
   void test(`${name} is a fault`, async (t) => {
     t.match(await one(fields), { kind: 'fault', line: 1, reason })

@@ -1,4 +1,4 @@
-/** Imports into a real store: what is there already stays as it is, whatever a file says. */
+/** Imports into a real store: what is existed already stays as it is, whatever a file says. */
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import { NOBODY } from '../../src/store/port/thread.ts'
@@ -53,7 +53,7 @@ void test('an owner that was taken away is not given back', async (t) => {
   await own(store, 'a', 'corp:alice')
   await store.withhold(key('a'), 1)
   const { problems } = await importLines(store, [HEADER, 'a,corp:alice'])
-  t.match(problems, [{ kind: 'conflict', reason: 'its owner was taken away: threads assign gives it one' }])
+  t.match(problems, [{ kind: 'conflict', reason: 'its owner was revoked: threadwarden threads assign gives it an owner' }])
   t.same(await ownersIn(store), [`a=${NOBODY}`])
 })
 
@@ -117,7 +117,7 @@ void test('a deleted thread of a file that is in use here stays in use', async (
   const store = await startStore(t)
   await own(store, 'a', 'corp:alice')
   const { problems } = await importLines(store, [DELETED, 'a,corp:alice,2026-01-01T00:00:00Z,2026-01-05T00:00:00Z'])
-  t.match(problems, [{ kind: 'conflict', reason: 'the file says that it was deleted, and it is in use' }])
+  t.match(problems, [{ kind: 'conflict', reason: 'the file says that it was deleted, but it is in use' }])
   t.same(await ownersIn(store), ['a=corp:alice'])
 })
 
@@ -130,7 +130,7 @@ void test('a deleted thread of somebody else is not taken for the same', async (
   const line = 'corp:alice,2026-01-01T00:00:00Z,2026-01-05T00:00:00Z'
   const { report, problems } = await importLines(store, [DELETED, `a,${line}`, `b,${line}`])
   t.match(report, { added: 0, same: 0, conflicts: 2 })
-  t.match(problems, [{ with: ['corp:bob'] }, { reason: 'it was deleted, and its owner erased' }])
+  t.match(problems, [{ with: ['corp:bob'] }, { reason: 'it was deleted, and its owner was erased' }])
 })
 
 void test('an import that was killed between a row and its tombstone is finished by the next one', async (t) => {

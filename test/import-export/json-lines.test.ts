@@ -22,7 +22,7 @@ for (const [name, text, reason] of [
   ['a key twice', '{"thread":"t","user":"corp:a","user":"corp:b"}', /^1: it has a key twice/],
   ['a key twice, once with an escape', '{"thread":"t","user":"corp:a","\\u0075ser":"corp:b"}', /^1: it has a key twice/],
   ['a key that is nearly one', line({ usr: 1 }), /^1: the format has no key "usr": did you mean "user"\?/],
-  ['a line of 70000 bytes', line({ name: 'x'.repeat(70_000) }), /^1: it is longer than 65536 bytes/],
+  ['a line of 70000 bytes', line({ name: 'x'.repeat(70_000) }), /^1: it is longer than 64KiB/],
   ['no UTF-8', Buffer.concat([Buffer.from('{"thread":"'), Buffer.from([0xff]), Buffer.from('"}')]), /^1: it is not UTF-8/],
 ] as const) {
   void test(`${name} is a fault, and the next line is read`, async (t) => {

@@ -118,8 +118,8 @@ void test('facts that cannot be read are left out; a thread id or a user that is
       threadId: 'a',
       facts: { name: null, agentId: '', archived: false, createdAt: READING.now, lastUsedAt: READING.now },
     },
-    { kind: 'fault', reason: /"b c" is no thread id/ },
-    { kind: 'unmapped', threadId: 'c', reason: 'its createdById does not say whose it is' },
+    { kind: 'fault', reason: /"b c" is not a thread id/ },
+    { kind: 'unmapped', threadId: 'c', reason: 'its field createdById does not name an owner' },
     { kind: 'unmapped', threadId: 'd' },
     { kind: 'fault', threadId: 'e' },
   ])
@@ -162,15 +162,15 @@ void test('a mapping says no more than whose threads are', async (t) => {
 for (const [name, answering, message] of [
   ['answers 400', () => ({ status: 400, body: {} }), /it answered 400: name an agent with --agent/],
   ['answers 401', () => ({ status: 401, body: {} }), /it answered 401: pass a credential/],
-  ['answers 422', () => ({ status: 422, body: {} }), /it answered 422: its runner keeps none, import a file/],
+  ['answers 422', () => ({ status: 422, body: {} }), /it answered 422: its runner keeps no list, so import a file/],
   ['answers 500', () => ({ status: 500, body: {} }), /it answered 500$/],
-  ['answers no JSON', () => ({ body: 'oh' }), /is no list of threads/],
-  ['answers no list', () => ({ body: { threads: {} } }), /is no list of threads/],
-  ['lists a thread without an id', () => ({ body: { threads: [{ name: 'x' }] } }), /is no list of threads/],
+  ['answers no JSON', () => ({ body: 'oh' }), /is not a list of threads/],
+  ['answers no list', () => ({ body: { threads: {} } }), /is not a list of threads/],
+  ['lists a thread without an id', () => ({ body: { threads: [{ name: 'x' }] } }), /is not a list of threads/],
   [
     'has pages without an end',
     () => ({ body: { threads: [item('a')], nextCursor: 'again' } }),
-    /pages of the upstream do not end/,
+    /list of the upstream does not end/,
   ],
 ] as const satisfies readonly (readonly [string, Answering, RegExp])[]) {
   void test(`from an upstream that ${name} nothing is taken`, async (t) => {

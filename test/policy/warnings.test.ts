@@ -320,7 +320,7 @@ rules:
   - routes: [info]
     allow: [anonymous]
 `
-  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:3: rules: nobody/, /policy\.yaml:3: rules: nobody/])
+  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:2: rules: nobody/, /policy\.yaml:2: rules: nobody/])
   t.end()
 })
 

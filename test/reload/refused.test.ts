@@ -10,20 +10,20 @@ import { ADMIN_CREDENTIAL, CHAT, startScene, type Scene } from './scene.ts'
 const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; readonly says: RegExp }>> = {
   'YAML that can not be parsed': { break: ({ file }) => writeFileSync(file, 'version: 1\nlisten: {'), says: /not valid YAML/ },
   'an empty file': { break: ({ file }) => writeFileSync(file, ''), says: /is empty/ },
-  'a file that is gone': { break: ({ file }) => rmSync(file), says: /cannot be read/ },
+  'a file that is gone': { break: ({ file }) => rmSync(file), says: /does not exist/ },
   'an unknown key': {
     break: ({ write }) => write({ enforcment: 'observe' }),
     says: /enforcment: is not a known key \(did you mean "enforcement"/,
   },
   'a missing secret': {
     break: ({ write }) => write({ 'upstream.headers': { 'x-key': '${file:gone}' } }),
-    says: /gone cannot be read/,
+    says: /gone does not exist/,
   },
-  'a key file that is gone': { break: ({ folder }) => rmSync(join(folder, 'secret')), says: /secretFile.*cannot be read/ },
+  'a key file that is gone': { break: ({ folder }) => rmSync(join(folder, 'secret')), says: /secretFile.*does not exist/ },
   'a key file that is no key': { break: ({ folder }) => writeFileSync(join(folder, 'secret'), 'short'), says: /secretFile/ },
   'a policy that is gone': {
     break: ({ folder }) => rmSync(join(folder, 'policy.yaml')),
-    says: / policy: .*policy\.yaml cannot be read/,
+    says: / policy: .*policy\.yaml does not exist/,
   },
   'a policy that can not be parsed': {
     break: ({ writePolicy }) => writePolicy('rules: ['),
@@ -39,11 +39,11 @@ const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; 
   },
   'a shadow policy with a fault': {
     break: ({ write }) => write({ shadowPolicy: './nowhere.yaml' }),
-    says: / shadowPolicy: .*nowhere\.yaml cannot be read/,
+    says: / shadowPolicy: .*nowhere\.yaml does not exist/,
   },
   'a value that stands in itself': {
     break: ({ file }) => writeFileSync(file, 'version: 1\nx: &a [*a]\n'),
-    says: /stands in itself/,
+    says: /a value contains itself/,
   },
   'an upstream CA that is none': {
     break: ({ folder, write }) => {

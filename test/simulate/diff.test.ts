@@ -123,7 +123,7 @@ void test('what passes and which limits apply', (t) => {
         headers: 'x-locale, x-tenant',
         'limit of runs': 'off',
         'limit of streams': 'off',
-        'limit of body': '67108864',
+        'limit of body': '64MiB',
       },
     },
     after: {
@@ -134,7 +134,7 @@ void test('what passes and which limits apply', (t) => {
         headers: 'x-locale',
         'limit of runs': '10/m',
         'limit of streams': '2',
-        'limit of body': '2048',
+        'limit of body': '2KiB',
       },
     },
   })

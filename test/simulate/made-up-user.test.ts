@@ -40,7 +40,7 @@ void test('a claim joins what stands at its place, or replaces it', (t) => {
     }),
     { claims: { a: { b: 2 } } },
   )
-  t.ok(isRefusal(made({ claims: [['/user/id', 7]] })), 'what is no user id makes no user')
+  t.ok(isRefusal(made({ claims: [['/user/id', 7]] })), 'what is not a user id makes no user')
   t.end()
 })
 

@@ -46,15 +46,15 @@ for (const [what, parts, message] of [
     { tests: [{ ...INFO, expects: 'permitted' }] },
     /:\d+: tests\.0\.expects: is not a known key \(did you mean "expect"\?\)/,
   ],
-  ['nobody', { tests: [{ ...INFO, as: ['alice', 'bob'] }] }, /:\d+: tests\.0\.as: bob is nobody/],
+  ['nobody', { tests: [{ ...INFO, as: ['alice', 'bob'] }] }, /:\d+: tests\.0\.as: bob is not a principal/],
   ['no route', { tests: [{ ...INFO, route: 'agent/runn' }] }, /tests\.0\.route: is not a route/],
   ['no code', { tests: [{ ...INFO, expect: { outcome: 'refused', code: 'nope' } }] }, /tests\.0\.expect/],
   [
     'nothing expected',
     { tests: [{ name: 'a', as: 'alice', route: 'info' }] },
-    /tests\.0: expects nothing, or more than one thing/,
+    /tests\.0: must have exactly one of expect, lists, agents/,
   ],
-  ['two things expected', { tests: [{ ...INFO, lists: [] }] }, /tests\.0: expects nothing, or more than one thing/],
+  ['two things expected', { tests: [{ ...INFO, lists: [] }] }, /tests\.0: must have exactly one of expect, lists, agents/],
   ['expect without a route', { tests: [{ name: 'a', as: 'alice', expect: 'refused' }] }, /expect without route/],
   [
     'a list about a thread',
@@ -73,7 +73,7 @@ for (const [what, parts, message] of [
     /tests\.0\.lists: t is not under threads/,
   ],
   ['an id that is no thread', { threads: { 'a/b': { owner: 'alice' } }, tests: [INFO] }, /threads/],
-  ['an owner who is nobody', { threads: { t: { owner: 'bob' } }, tests: [INFO] }, /:\d+: threads\.t\.owner: bob is nobody/],
+  ['an owner who is nobody', { threads: { t: { owner: 'bob' } }, tests: [INFO] }, /:\d+: threads\.t\.owner: bob is not a user/],
   [
     'another right',
     { threads: { t: { owner: 'corp:bob', granted: 'all' } }, tests: [INFO] },
@@ -82,26 +82,30 @@ for (const [what, parts, message] of [
   [
     'a grant on a thread that was deleted',
     { threads: { t: { owner: 'corp:bob', deleted: true, granted: 'read' } }, tests: [INFO] },
-    /:\d+: threads\.t\.granted: counts for nothing \(a deletion ends all grants\)/,
+    /:\d+: threads\.t\.granted: has no effect \(a deletion ends all grants\)/,
   ],
-  ['an owner of no issuer', { threads: { t: { owner: 'crop:bob' } }, tests: [INFO] }, /threads\.t\.owner: crop:bob is nobody/],
+  [
+    'an owner of no issuer',
+    { threads: { t: { owner: 'crop:bob' } }, tests: [INFO] },
+    /threads\.t\.owner: crop:bob is not a user/,
+  ],
   [
     'an issuer that there is not',
     { principals: { alice: { issuer: 'crop', id: 'alice' } }, tests: [INFO] },
-    /:\d+: principals\.alice: no issuer is called crop/,
+    /:\d+: principals\.alice: the configuration has no issuer crop/,
   ],
   [
     'everybody where people sign in',
     { principals: { alice: 'everybody' }, tests: [INFO] },
-    /principals\.alice: is everybody, and authentication\.mode is not off/,
+    /principals\.alice: is everybody, but authentication\.mode is not off/,
   ],
   [
     'claims that leave no id',
     { principals: { alice: { issuer: 'corp', id: 'alice', claims: { sub: 7 } } }, tests: [INFO] },
-    /principals\.alice: has no user id any more/,
+    /principals\.alice: has no user id/,
   ],
-  ['a policy that is not there', { policy: './nowhere.yaml', tests: [INFO] }, /cannot be read/],
-  ['more than there is time for', { tests: [{ ...INFO, as: Array(100_001).fill('alice') }] }, /tests: come to 100001 decisions/],
+  ['a policy that is not there', { policy: './nowhere.yaml', tests: [INFO] }, /does not exist/],
+  ['more than there is time for', { tests: [{ ...INFO, as: Array(100_001).fill('alice') }] }, /tests: need 100001 decisions/],
 ] as const) {
   void test(`${what} is a fault`, (t) => {
     t.match(outcome(text(parts)).join('\n'), message)
@@ -111,7 +115,7 @@ for (const [what, parts, message] of [
 
 void test('in mode off all callers are everybody', (t) => {
   const off = { 'authentication.mode': 'off' }
-  t.match(outcome(text({ tests: [INFO] }), off)[0], /principals\.alice: is nobody: authentication\.mode is off/)
+  t.match(outcome(text({ tests: [INFO] }), off)[0], /principals\.alice: is not possible: authentication\.mode is off/)
   t.same(outcome(text({ principals: { alice: 'everybody' }, tests: [INFO] }), off), [[]])
   t.end()
 })
@@ -127,7 +131,7 @@ void test('whoever is anonymous is refused before any rule where a credential is
 void test('a policy beside the file takes the place of the configured one', (t) => {
   const content = text({ policy: './policy.yaml', tests: [INFO, { ...INFO, route: 'transcribe' }] })
   const [info, transcribe] = outcome(content, {}, ruled([{ name: 'only', routes: ['transcribe'], allow: ['signed-in'] }]))
-  t.match(info, [/^alice, info \(GET\): expected permitted; came refused: 403 not-allowed \(no-rule-allows\)$/])
+  t.match(info, [/^alice, info \(GET\): expected permitted; got refused: 403 not-allowed \(no-rule-allows\)$/])
   t.same(transcribe, [])
   t.match(outcome(content, {}, 'version: 2')[0], /version: must be 1/)
   t.end()
@@ -195,7 +199,7 @@ void test('what was granted counts for whoever else asks, and for their lists', 
     [1, 0, 1, 0, 0, 0, 1, 0],
     'one switch for access and lists',
   )
-  t.match(off[6], [/^alice: expected a list of own, read, write; came own: read refused: 403 not-owner/])
+  t.match(off[6], [/^alice: expected a list of own, read, write; got own: read refused: 403 not-owner/])
   t.end()
 })
 
@@ -235,12 +239,12 @@ void test('agents are those that /info tells of', (t) => {
   ]
   const [right, wrong] = outcome(text({ policy: 'policy.yaml', tests }), {}, ruled(rules))
   t.same(right, [])
-  t.same(wrong, ['alice: expected the agents default, finance; came default'])
+  t.same(wrong, ['alice: expected the agents default, finance; got default'])
   const [closed] = outcome(
     text({ policy: 'policy.yaml', tests: [{ name: 'a', as: 'alice', agents: [], of: ['a'] }] }),
     {},
     ruled(rules.slice(1)),
   )
-  t.match(closed, [/expected the agents nothing; came refused: 403 not-allowed/])
+  t.match(closed, [/expected the agents nothing; got refused: 403 not-allowed/])
   t.end()
 })

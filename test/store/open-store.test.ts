@@ -45,7 +45,7 @@ void test('a store that is not there is not made where that is not wanted', asyn
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const file = join(folder, 'a.db')
-  const message = /is not there: check ownership\.store, or make it with threadwarden store migrate/
+  const message = /does not exist: check ownership\.store, or create it with threadwarden store migrate/
   await t.rejects(openStore(ownership(`sqlite:${file}`), { make: false }), { name: 'StoreUnavailable', message })
   t.notOk(existsSync(file))
   await t.rejects(openStore(ownership(url), { make: false }), { name: 'StoreUnavailable', message })

@@ -84,14 +84,14 @@ void test('what is there is not overwritten, unless that is said, and then by a 
   const { store, file, folder } = await started(t)
   const target = join(folder, 'copy.db')
   writeFileSync(target, 'something dear')
-  await t.rejects(backup(file, target), { name: 'BackupFailed', message: /copy\.db is there already/ })
+  await t.rejects(backup(file, target), { name: 'BackupFailed', message: /copy\.db already exists/ })
   t.equal(readFileSync(target, 'utf8'), 'something dear')
   await backup(file, target, { overwrite: true })
   await own(store, BOB, at('more'))
   await backup(file, target, { overwrite: true })
   const copy = await openSqliteStore(target)
   t.equal((await copy.stats()).threads, ROWS + 1)
-  await t.rejects(backup(file, target, { overwrite: true }), /copy\.db-wal is there: a database of that name is in use/)
+  await t.rejects(backup(file, target, { overwrite: true }), /copy\.db-wal exists: a database with that name is in use/)
   await copy.close()
 })
 
@@ -106,8 +106,11 @@ void test('the store itself is no target, whatever its name', async (t) => {
 void test('a backup that fails leaves nothing', async (t) => {
   const { file, folder } = await started(t)
   const target = join(folder, 'copy.db')
-  await t.rejects(backup(join(folder, 'missing.db'), target), { name: 'BackupFailed', message: /missing\.db is not there/ })
-  await t.rejects(backup(file, join(folder, 'none', 'copy.db')), { name: 'BackupFailed', message: /none.*ENOENT/ })
+  await t.rejects(backup(join(folder, 'missing.db'), target), { name: 'BackupFailed', message: /missing\.db does not exist/ })
+  await t.rejects(backup(file, join(folder, 'none', 'copy.db')), {
+    name: 'BackupFailed',
+    message: /^the folder .*none does not exist: create it/,
+  })
   writeFileSync(join(folder, 'empty.db'), '')
   await t.rejects(backup(join(folder, 'empty.db'), target), /is no store/)
   writeFileSync(join(folder, 'text.db'), 'this is no database, and long enough to be seen as none\n'.repeat(20))

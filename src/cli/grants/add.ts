@@ -11,23 +11,30 @@ const RIGHTS: readonly Right[] = ['read', 'write']
 
 export const command = defineCommand({
   usage: ['--thread ID (--user USER | --group GROUP) --right read|write'],
-  about: `Grants a thread, and replaces an earlier grant of the user or group on it. The right to write includes the right to read.
-Deleting, archiving and granting stay with the owner.`,
+  about: `Grants a thread to a user or a group, and replaces an earlier grant. The right to write includes the right to read. Only the owner
+can delete, archive and share the thread.`,
   options: {
     config: CONFIG,
-    thread: value('ID', 'the thread; it must have an owner'),
+    thread: value('ID', 'the thread, which must have an owner'),
     user: value('USER', 'the user: issuer:subject'),
     group: value('GROUP', 'or the group: issuer:group'),
     right: value('RIGHT', 'read or write'),
     scope: THREAD_SCOPE,
     json: jsonFlag('{"thread", "grant", "outcome"}', WITH_SCOPE),
   },
-  exitCodes: ['granted', "the user's own thread, no owner, too many grants, an invalid configuration or a failing store"],
+  exitCodes: {
+    0: 'granted',
+    1: 'the user owns the thread, the thread has no owner or too many grants, an invalid configuration or a failing store',
+  },
+  examples: [
+    'threadwarden grants add --thread t-1 --user corp:bob --right read',
+    'threadwarden grants add --thread t-1 --group corp:support --right write',
+  ],
 
   async run({ thread, right: named, json, ...values }, terminal) {
     const threadId = threadIdOf(thread)
     const right = RIGHTS.find((one) => one === named)
-    if (right === undefined) throw new UsageError('--right is read or write')
+    if (right === undefined) throw new UsageError('--right must be read or write')
     const grantee = granteeOf(values)
     return onStore(terminal, { ...values, json }, async ({ store, prepared, keyOf }) => {
       const key = keyOf(threadId)
@@ -36,7 +43,7 @@ Deleting, archiving and granting stay with the owner.`,
       const grant = { ...grantee, right, grantedBy: BY_OPERATOR, grantedAt: Date.now() }
       const row = (await store.thread(key))?.row
       if (grantee.kind === 'user' && row?.owner === grantee.id && row.deletedAt === null)
-        throw new CommandFailed(`${text} is ${grantee.id}'s own: there is nothing to grant`)
+        throw new CommandFailed(`${grantee.id} owns ${text}: an owner needs no grant`)
       const outcome = await store.grant(key, null, grant)
       warnOfNoSharing(terminal, prepared.policy)
       if (json) printData(terminal, { ...threadData(key), grant: shownGrant(grant), outcome })
@@ -47,10 +54,10 @@ Deleting, archiving and granting stay with the owner.`,
             print(terminal, `${grantee.kind} ${grantee.id} may ${right} ${text}${outcome === 'unchanged' ? ', as before' : ''}`)
           return EXIT.fine
         case 'not-owner':
-          throw new CommandFailed(`nobody owns ${text}, or it was deleted: threads owner shows what is known of it`)
+          throw new CommandFailed(`${text} has no owner, or was deleted: threadwarden threads owner shows its state`)
         case 'too-many':
           throw new CommandFailed(
-            `${text} has ${MAX_GRANTS} grants by operators, which is all that a thread may have: grant it to a group`,
+            `${text} has ${MAX_GRANTS} grants by operators, which is the most that a thread may have: grant it to a group`,
           )
       }
     })

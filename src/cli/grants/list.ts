@@ -13,17 +13,18 @@ const PAGE = 1000
 
 export const command = defineCommand({
   usage: ['(--thread ID | --user USER | --group GROUP)'],
-  about: `Shows the grants on a thread, or those that name a user or a group. What a user may use through a group is shown with the
-group.`,
+  about:
+    'Lists the grants on a thread, or the grants to a user or a group. Grants to the groups of a user are listed only with --group.',
   options: {
     config: CONFIG,
-    thread: value('ID', 'the grants on this thread, oldest first; without --scope it is of upstream'),
+    thread: value('ID', 'the grants on this thread, oldest first; without --scope, a thread of upstream'),
     user: value('USER', 'the grants of this user, in the order of thread ids'),
     group: value('GROUP', 'the grants of this group'),
     scope: SCOPE_FILTER,
     json: jsonFlag('{"grants"}'),
   },
-  exitCodes: ['done', 'the thread does not exist or was deleted, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'the thread does not exist or was deleted, an invalid configuration or a failing store' },
+  examples: ['threadwarden grants list --thread t-1', 'threadwarden grants list --user corp:bob'],
 
   async run(values, terminal) {
     const { thread, user, group } = values
@@ -38,12 +39,12 @@ group.`,
         const key = keyOf(on)
         const grants = await store.grants(key, null)
         if (grants === null)
-          throw new CommandFailed(`there is no live thread ${threadText(key)}: only a thread with an owner has grants`)
+          throw new CommandFailed(`${threadText(key)} does not exist or was deleted: only a thread with an owner has grants`)
         found = grants.map((grant) => ({ ...grant, ...key }))
       } else found = await allTo(store, on, scope)
       warnOfNoSharing(terminal, prepared.policy)
       if (values.json) printData(terminal, { grants: found.map((one) => ({ ...threadData(one), ...shownGrant(one) })) })
-      else if (found.length === 0) complain(terminal, 'nothing was granted')
+      else if (found.length === 0) complain(terminal, 'there are no grants')
       else for (const one of found) print(terminal, `${typeof on === 'string' ? '' : `${threadText(one)}: `}${grantLine(one)}`)
       return EXIT.fine
     })

@@ -11,12 +11,13 @@ export const command = defineCommand({
   options: {
     config: CONFIG,
     thread: value('ID', 'the thread'),
-    user: value('USER', 'the user: issuer:subject; the issuer need not be configured any more'),
+    user: value('USER', 'the user: issuer:subject; also of an issuer that is no longer configured'),
     group: value('GROUP', 'or the group: issuer:group'),
     scope: THREAD_SCOPE,
     json: jsonFlag('{"thread", "removed"}', WITH_SCOPE),
   },
-  exitCodes: ['done', 'there was no such grant, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'there was no such grant, an invalid configuration or a failing store' },
+  examples: ['threadwarden grants remove --thread t-1 --user corp:bob'],
 
   async run(values, terminal) {
     const threadId = threadIdOf(values.thread)
@@ -25,11 +26,11 @@ export const command = defineCommand({
       const key = keyOf(threadId)
       const removed = (await store.ungrant(key, null, grantee)) === 'done'
       if (values.json) printData(terminal, { ...threadData(key), removed }, 0)
-      else if (removed) print(terminal, `${grantee.kind} ${grantee.id} has no grant on ${threadText(key)} any more`)
+      else if (removed) print(terminal, `${grantee.kind} ${grantee.id} no longer has a grant on ${threadText(key)}`)
       else
         complain(
           terminal,
-          `${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: grants list shows those that there are`,
+          `${grantee.kind} ${grantee.id} has no grant on ${threadText(key)}: threadwarden grants list shows its grants`,
         )
       return removed ? EXIT.fine : EXIT.failure
     })

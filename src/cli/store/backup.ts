@@ -2,33 +2,34 @@
 import { storeOf } from '../../config/store-place.ts'
 import { backup as copyStore, BackupFailed, type Backup } from '../../store/sqlite/backup.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, UsageError } from '../command.ts'
+import { sizeText } from '../../document/quantities.ts'
 import { print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
 import { withProgress } from '../with-progress.ts'
 
 export const command = defineCommand({
-  about: `Copies the SQLite store as it is at one moment, while gateways write to it. The copy is checked, and gets its name only when it
-is complete and on the disk. To restore it, stop the gateways, replace the store with the copy, and remove the -wal and -shm
-files beside it. Back up a PostgreSQL store with the tools of PostgreSQL, for example pg_dump.
-The copy holds user ids, thread ids, names and the secret of list cursors: protect it as you protect the store.`,
-  positionals: { TO: 'the file of the copy; its folder must exist' },
+  about: `Copies the SQLite store as of one moment, while gateways write to it. It checks the copy, and gives it its name only when it is
+complete and on disk. To restore it, stop the gateways, replace the store with the copy, and delete the -wal and -shm files beside
+it. Back up a PostgreSQL store with the tools of PostgreSQL, for example pg_dump.
+
+The copy contains user ids, thread ids, names and the secret of list cursors. Protect it like the store.`,
+  positionals: { TO: 'the file for the copy, in a folder that exists' },
   options: {
     config: CONFIG,
     force: flag('replaces an existing file'),
     quiet: QUIET,
     json: jsonFlag('{"file", "bytes", "schema"}'),
   },
-  exitCodes: ['done', 'failed, interrupted or an invalid configuration', 'wrong usage or a PostgreSQL store'],
+  exitCodes: { 0: 'done', 1: 'failed, interrupted or an invalid configuration', 2: 'wrong usage or a PostgreSQL store' },
+  examples: ['threadwarden store backup /backup/ownership.db'],
 
   async run(values, terminal, [target, ...more]) {
-    if (target === undefined || more.length > 0) throw new UsageError('name one file to copy to')
+    if (target === undefined || more.length > 0) throw new UsageError('name one file for the copy')
     const prepared = loadConfig(terminal, values)
     const named = storeOf(prepared.config.ownership)
     if (named.kind === 'postgres') {
       const { schema } = named.settings
-      throw new UsageError(
-        `the store is on PostgreSQL: back it up with pg_dump --schema=${schema}, or as the server is backed up`,
-      )
+      throw new UsageError(`the store is on PostgreSQL: use pg_dump --schema=${schema}, or the backup of the server`)
     }
     return withProgress(terminal, values, async ({ signal, progress }) => {
       let copied: Backup
@@ -53,12 +54,12 @@ The copy holds user ids, thread ids, names and the secret of list cursors: prote
         progress.end()
       }
       if (values.json) printData(terminal, { file: target, ...copied }, 0)
-      else print(terminal, `${named.file} was copied to ${target}: ${copied.bytes} bytes, schema ${copied.schema}`)
+      else print(terminal, `${named.file} was copied to ${target}: ${sizeText(copied.bytes)}, schema ${copied.schema}`)
       return EXIT.fine
     })
   },
 })
 
 function hintFor({ message }: BackupFailed): string {
-  return message.endsWith('is there already: name another file') ? ', or write over it with --force' : ''
+  return message.endsWith('already exists: name another file') ? ', or replace it with --force' : ''
 }

@@ -5,15 +5,19 @@ import { loadConfig } from '../input-files.ts'
 import { inspectStore, type Inspected, withStore } from '../with-store.ts'
 
 export const command = defineCommand({
-  about: `Migrates the store to the schema of this program, and makes a missing store. A starting gateway does the same. Use this command
-to migrate earlier, for example as a database user who may change tables while that of the gateway may not. Gateways of the
-previous version continue to work meanwhile only if the release notes say so.`,
+  about: `Migrates the store to the schema of this program, and creates a missing store. A starting gateway does the same. Use this command
+to migrate earlier, for example as a database user with more rights than the gateway. Gateways of the previous version work during
+a migration only if the release notes say so.`,
   options: {
     config: CONFIG,
     check: flag('only checks, and changes nothing'),
     json: jsonFlag('{"from", "to", "migrated"}', ': numbers of schemas, null for a missing store'),
   },
-  exitCodes: ["the store has this program's schema", 'it does not (--check), an invalid configuration or a failing store'],
+  exitCodes: {
+    0: 'the store has the schema of this program',
+    1: 'another schema (--check), an invalid configuration or a failing store',
+  },
+  examples: ['threadwarden store migrate', 'threadwarden store migrate --check'],
 
   async run(values, terminal) {
     const prepared = loadConfig(terminal, values)
@@ -35,11 +39,13 @@ previous version continue to work meanwhile only if the release notes say so.`,
 type Report = (store: Inspected, from: number | null) => string
 
 const REPORTS: Readonly<Record<'same' | 'behind' | 'migrated', Report>> = {
-  same: ({ place, latest }) => `${place} has schema ${latest}: there is nothing to do`,
+  same: ({ place, latest }) => `${place} has schema ${latest}, the one of this program`,
   behind: ({ place, latest }, from) =>
     from === null
-      ? `${place} is not there; it would be made, with schema ${latest}`
-      : `${place} has schema ${from}, and this program has ${latest}`,
+      ? `${place} does not exist: store migrate creates it with schema ${latest}`
+      : `${place} has schema ${from}, and this program needs schema ${latest}`,
   migrated: ({ place, latest }, from) =>
-    from === null ? `${place} was made, with schema ${latest}` : `${place} was brought from schema ${from} to schema ${latest}`,
+    from === null
+      ? `${place} was created with schema ${latest}`
+      : `${place} was migrated from schema ${from} to schema ${latest}`,
 }

@@ -11,17 +11,21 @@ import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
   usage: ['ID --to USER'],
-  about: `Makes a user the owner of a thread and replaces an earlier owner. The grants on the thread are removed, a deleted thread is
-live again, and what was observed of it under enforcement: observe is settled. A thread without a row gets one.`,
+  about: `Makes a user the owner of a thread and replaces an earlier owner. It removes the grants on the thread, restores a deleted thread,
+and settles what was observed under enforcement: observe. If the table has no row for the thread, the command adds one.`,
   positionals: { ID: 'the thread' },
   options: {
     config: CONFIG,
     to: value('USER', 'the new owner: issuer:subject'),
     scope: THREAD_SCOPE,
-    expect: value('WHO', 'changes nothing unless WHO is the owner: a user, nobody (owner revoked), or none (no row)'),
+    expect: value('WHO', 'changes nothing unless WHO is the owner: a user, nobody (owner revoked) or none (no row)'),
     json: jsonFlag('{"thread", "outcome", "before"} or {"thread", "outcome", "user"}', WITH_SCOPE),
   },
-  exitCodes: ['the user is the owner', 'the owner is not the expected one, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'the user is the owner', 1: 'the owner is not the expected one, an invalid configuration or a failing store' },
+  examples: [
+    'threadwarden threads assign t-1 --to corp:alice',
+    'threadwarden threads assign t-1 --to corp:alice --expect corp:bob',
+  ],
 
   async run(values, terminal, positionals) {
     const { to } = values
@@ -64,5 +68,5 @@ function word(user: string | null): string | null {
 }
 
 function whose(user: string | null): string {
-  return word(user) ?? 'none, without a row'
+  return word(user) ?? 'none: the table has no row'
 }

@@ -15,12 +15,11 @@ import { onStore } from '../with-store.ts'
 import { formatNamed } from './import-source.ts'
 
 export const command = defineCommand({
-  about: `Writes threads with their owners, in the order of their scopes and ids, in the form that threads import reads: thread, user,
-agent, name, archived, created, used, and the key of the upstream (scope) if a thread is not of upstream. The user of a
-thread whose owner was revoked is nobody. Grants are not included. In CSV, a value that a spreadsheet would run as a formula
-starts with an apostrophe, which threads import removes.
+  about: `Exports threads with their owners, in the form that threads import reads: thread, user, agent, name, archived, created, used, and
+scope if a thread does not belong to upstream. The user of a thread with a revoked owner is nobody. Grants are not exported. In CSV,
+a value that a spreadsheet would run as a formula starts with an apostrophe, which threads import removes.
 
-A row that changes during the export is written as it was or as it is.`,
+A row that changes during the export is written in its old or its new state.`,
   options: {
     config: CONFIG,
     format: value('F', "csv (with a header) or jsonl (a JSON object a line); by default the output file's extension, or csv"),
@@ -29,7 +28,8 @@ A row that changes during the export is written as it was or as it is.`,
     all: flag('also deleted threads, with the time (deleted): with unknownThread: claim, a new store needs them'),
     quiet: QUIET,
   },
-  exitCodes: ['done', 'interrupted, an invalid configuration, a failing store or a file that cannot be written'],
+  exitCodes: { 0: 'done', 1: 'interrupted, a file that cannot be written, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads export --output owners.csv', 'threadwarden threads export --format jsonl --all'],
 
   async run({ output, all, ...values }, terminal) {
     const format = formatNamed(values.format) ?? (output === undefined ? null : formatOf(output)) ?? 'csv'
@@ -78,13 +78,15 @@ async function write(
     await pipeline(Readable.from(lines), to, { signal, end: output !== undefined })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'EEXIST') throw new CommandFailed(`error: ${output ?? ''} is there already: name another file, or remove it`)
+    if (code === 'EEXIST') throw new CommandFailed(`error: ${output ?? ''} already exists: name another file, or remove it`)
     if (output !== undefined) await rm(output, { force: true })
-    if (signal.aborted) throw new CommandFailed('error: interrupted; what was written is not all of it')
+    if (signal.aborted) throw new CommandFailed('error: interrupted, the output is not complete')
     // The reader closed the pipe because it needs no more.
     if (code === 'EPIPE') throw new CommandFailed('error: stdout was closed before the end')
     if (error instanceof Error && 'syscall' in error)
-      throw new CommandFailed(`error: ${output ?? 'stdout'} cannot be written (${code})`)
+      throw new CommandFailed(
+        `error: ${output ?? 'stdout'} ${code === 'ENOENT' ? 'cannot be written: its folder does not exist' : `cannot be written (${code})`}`,
+      )
     throw error
   }
 }

@@ -43,13 +43,13 @@ export const OPTIONS = {
   'from-upstream': flag("reads a runtime's own list of threads"),
   map: value('FILE', 'a mapping: a file with the columns thread and user'),
   'owner-field': value('FIELD', "the field of the list with the owner's subject, for example createdById"),
-  issuer: value('KEY', 'the issuer of these subjects'),
+  issuer: value('KEY', 'the issuer of these subjects, by its id'),
   agent: { ...value('AGENT', 'only threads of this agent, as a managed runtime requires; may be repeated'), multiple: true },
   'token-file': value('FILE', 'a file with the credential for the upstream'),
   'from-observed': flag('confirms the users that were observed under enforcement: observe'),
   scope: value('KEY', "an upstream, by its key under upstreams or agents; '' for upstream"),
   'dry-run': flag('shows the result, and changes nothing'),
-  report: value('FILE', 'writes every problem there, a JSON object a line; stderr shows the first 20'),
+  report: value('FILE', 'writes every problem to this file, one JSON object per line; stderr shows the first 20'),
   quiet: QUIET,
   json: jsonFlag('{"dryRun", "complete", "read", "added", "same", "repeated", "conflicts", "invalid", "unmapped", "unlisted"}'),
 } as const
@@ -72,7 +72,7 @@ export function importTask(values: ImportOptions, [file, ...more]: readonly stri
   }
   const agentIds = values.agent ?? []
   for (const agentId of agentIds)
-    if (!isAgentId(agentId)) throw new UsageError(`--agent ${JSON.stringify(agentId)} is no agent id`)
+    if (!isAgentId(agentId)) throw new UsageError(`--agent ${JSON.stringify(agentId)} is not an agent id`)
   const tokenFile = values['token-file']
   return { kind: 'upstream', whose: whoseIn(values), agentIds, token: tokenFile === undefined ? null : readToken(tokenFile) }
 }
@@ -80,7 +80,7 @@ export function importTask(values: ImportOptions, [file, ...more]: readonly stri
 function whoseIn(values: ImportOptions): Extract<ImportTask, { kind: 'upstream' }>['whose'] {
   const { map, 'owner-field': field, issuer, format } = values
   if ((map === undefined) === (field === undefined))
-    throw new UsageError('name either --map FILE or --owner-field FIELD: the list alone does not say whose a thread is')
+    throw new UsageError('name either --map FILE or --owner-field FIELD: the list alone does not name the owners')
   if (map !== undefined) {
     if (issuer !== undefined) throw new UsageError('--issuer goes with --owner-field')
     return fileNamed(map, values)
@@ -89,7 +89,7 @@ function whoseIn(values: ImportOptions): Extract<ImportTask, { kind: 'upstream' 
     throw new UsageError('--owner-field FIELD goes with --issuer KEY')
   if (issuer.includes(':'))
     throw new UsageError(
-      `--issuer ${issuer} is no issuer key: name a key of authentication.issuers, without a colon and a subject`,
+      `--issuer ${issuer} is not an issuer id: name a key of authentication.issuers, without a colon and a subject`,
     )
   if (format !== undefined) throw new UsageError('--format goes with a file')
   return { field, issuer }
@@ -99,16 +99,16 @@ function whoseIn(values: ImportOptions): Extract<ImportTask, { kind: 'upstream' 
 function fileNamed(file: string, { format, report }: ImportOptions): NamedFile {
   const named = formatNamed(format) ?? formatOf(file)
   if (named === null)
-    throw new UsageError(`what ${file === '-' ? 'stdin' : file} is written in cannot be told: name --format csv or jsonl`)
+    throw new UsageError(`the format of ${file === '-' ? 'stdin' : file} is not known: name --format csv or jsonl`)
   if (file === '-') return { file, format: named }
   try {
     accessSync(file, constants.R_OK)
   } catch {
-    throw new UsageError(`${file} cannot be read`)
+    throw new UsageError(`${file} ${existsSync(file) ? 'cannot be read: check its permissions' : 'does not exist'}`)
   }
   if (statSync(file).isDirectory()) throw new UsageError(`${file} is a folder`)
   if (report !== undefined && existsSync(report) && realpathSync(report) === realpathSync(file))
-    throw new UsageError(`--report would be written over ${file}`)
+    throw new UsageError(`--report would overwrite ${file}`)
   return { file, format: named }
 }
 
@@ -116,7 +116,7 @@ function fileNamed(file: string, { format, report }: ImportOptions): NamedFile {
 export function formatNamed(text: string | undefined): Format | null {
   if (text === undefined) return null
   const format = FORMATS.find((one) => one === text)
-  if (format === undefined) throw new UsageError(`--format is ${FORMATS.join(' or ')}`)
+  if (format === undefined) throw new UsageError(`--format must be ${FORMATS.join(' or ')}`)
   return format
 }
 
@@ -215,14 +215,14 @@ function runtimeNamed(scope: string | undefined, config: Config): Mount {
       ? mounts.find(({ agentId }) => agentId === null)
       : (mounts.find((one) => one.agentId === null && one.scope === named) ?? mounts.find((one) => one.scope === named))
   if (mount === undefined)
-    throw new UsageError('--from-upstream: the configuration has agents alone, and an agent has no list of threads')
+    throw new UsageError('--from-upstream: the configuration has only agents, and an agent has no list of threads')
   if (mount.agentId !== null)
     throw new UsageError(`--from-upstream: ${mount.place.join('.')} is an agent, and has no list of threads`)
   return mount
 }
 
 function neverBoth(): never {
-  throw new Error('neither a mapping nor a field says whose threads are')
+  throw new Error('neither a mapping nor a field names the owners')
 }
 
 async function* counted(entries: AsyncIterable<Entry | Problem>, progress: Progress): AsyncGenerator<Entry | Problem> {
@@ -250,7 +250,7 @@ async function* bytesOf(file: string, { terminal, progress, signal }: SourcePart
     }
   } catch (error) {
     throw new SourceFault(
-      `${stdin ? 'stdin' : file} could not be read to its end: ${error instanceof Error ? error.message : 'it failed'}`,
+      `${stdin ? 'stdin' : file} could not be read completely: ${error instanceof Error ? error.message : 'it failed'}`,
     )
   }
 }

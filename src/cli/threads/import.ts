@@ -21,21 +21,28 @@ import { makeProblemReport, type ProblemReport } from './problem-report.ts'
 
 export const command = defineCommand({
   usage: ['FILE', '--from-upstream (--map FILE | --owner-field FIELD --issuer KEY)', '--from-observed'],
-  about: `Imports the owners of existing threads. It never replaces an owner: a thread with another owner, a deleted one, one that other
-users ran under enforcement: observe, and one that the source gives to two users is a conflict, which is only reported. The
-source is read to its end before anything is written. After an interruption or a failure of the store, run the same command
-again: imported threads then count as there already.
+  about: `Imports the owners of existing threads. It never replaces an owner. It reports a conflict and changes nothing if a thread has
+another owner, is deleted, was run by other users under enforcement: observe, or has two users in the source. The command reads the
+whole source before it writes. After an interruption, run the same command again.
 
-FILE as csv has a header with the columns thread and user, and any of agent, name, archived, created, used, deleted, scope; as
-jsonl, an object with these keys in each line. user is issuer:subject, or nobody for a thread that no user may use. scope is
-the key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
+FILE as csv has a header with the columns thread and user, and optionally agent, name, archived, created, used, deleted, scope. As
+jsonl it has one object with these keys per line. user is issuer:subject, or nobody for a thread that no user may use. scope is the
+key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
 
---from-upstream reads the list of the first runtime, or of the one that --scope names. The owners come from a mapping or from a
-field of the list. --from-observed reads all upstreams, or the one that --scope names: a thread that one user ran becomes theirs,
-and one that several users ran is a conflict, for threads assign.`,
+--from-upstream reads the thread list of a runtime: the first one, or the one that --scope names. The owners come from a mapping or
+from a field of the list. --from-observed uses the observations under enforcement: observe of all upstreams, or of the one that
+--scope names. The user who ran a thread becomes its owner. A thread that several users ran is a conflict: use threads assign.`,
   positionals: { FILE: 'a file, or - for stdin' },
   options: OPTIONS,
-  exitCodes: ['all threads are imported', 'conflicts or invalid lines, interrupted, an invalid configuration or a failing store'],
+  exitCodes: {
+    0: 'all threads are imported',
+    1: 'conflicts or invalid lines, interrupted, an invalid configuration or a failing store',
+  },
+  examples: [
+    'threadwarden threads import owners.csv --dry-run',
+    'threadwarden threads import --from-upstream --owner-field createdById --issuer corp',
+    'threadwarden threads import --from-observed',
+  ],
 
   async run(values, terminal, positionals) {
     const task = importTask(values, positionals)
@@ -53,10 +60,10 @@ and one that several users ran is a conflict, for threads assign.`,
     const missing = await missingStore(prepared.config)
     const from = (target: Target): Promise<number> => reporting(terminal, values, (work) => importSource(open, target, work))
     if (missing !== null && values['dry-run']) {
-      complain(terminal, `the store ${missing} is not there: the import would make it`)
+      complain(terminal, `the store ${missing} does not exist: the import would create it`)
       return from(EMPTY_TARGET)
     }
-    if (missing !== null) complain(terminal, `the store ${missing} is not there: it is made`)
+    if (missing !== null) complain(terminal, `the store ${missing} does not exist: the import creates it`)
     return withStore(prepared, { make: true }, from)
   },
 })
@@ -98,7 +105,7 @@ async function reporting(
 }
 
 function goOn({ added, same, conflicts }: Tally): string {
-  return `${added + same + conflicts} threads were settled (${added} added); the same command goes on`
+  return `${added + same + conflicts} threads were processed (${added} added): run the same command again to continue`
 }
 
 const NOTHING_READ = { read: 0, repeated: 0, invalid: 0, unmapped: 0, unlisted: null }
@@ -108,7 +115,7 @@ async function importObserved(
   scope: string | undefined,
   { progress, problems, tally, ...work }: Work,
 ): Promise<ImportReport> {
-  progress.begin('settled', scope === undefined ? await work.retry(() => store.unowned()) : null)
+  progress.begin('processed', scope === undefined ? await work.retry(() => store.unowned()) : null)
   const options = { ...work, onProblem: problems.add, onProgress: (done: number) => progress.at(done) }
   const { interrupted } = await confirmObserved(store, scope, tally, options)
   const read = tally.added + tally.same + tally.conflicts
@@ -126,7 +133,7 @@ async function importSource(
     const report = await importFrom(source, target, tally, {
       ...work,
       onProblem: problems.add,
-      onRead: (threads) => progress.begin('settled', threads),
+      onRead: (threads) => progress.begin('processed', threads),
       onSettled: (done) => progress.at(done),
     })
     return { ...report, invalid: report.invalid + source.invalid }
@@ -139,14 +146,14 @@ function counts(report: ImportReport, addedLabel: string): readonly (readonly st
   const { added, same, repeated, conflicts, invalid, unmapped, unlisted } = report
   const always: readonly (readonly [number, string])[] = [
     [added, addedLabel],
-    [same, 'there already'],
-    [conflicts, 'conflicts, left as they are'],
+    [same, 'existed already'],
+    [conflicts, 'conflicts, not changed'],
     [invalid, 'invalid'],
   ]
   const sometimes: readonly (readonly [number, string])[] = [
-    [repeated, 'lines that say it again'],
-    [unmapped, 'of the list, without an owner'],
-    [unlisted ?? 0, 'of the mapping, not in the list'],
+    [repeated, 'repeated lines'],
+    [unmapped, 'in the list, without an owner'],
+    [unlisted ?? 0, 'in the mapping, not in the list'],
   ]
   return [...always, ...sometimes.filter(([count]) => count > 0)].map(([count, what]) => [String(count), what])
 }

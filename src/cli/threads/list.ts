@@ -8,8 +8,8 @@ import { countOf, userOf } from '../argument-values.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
-  about: `Shows threads with their owners, in the order of their scopes and ids. The scope is the key of the upstream, also if the
-configuration no longer has it; threads of upstream have none.`,
+  about: `Lists threads with their owners, in the order of their scopes and ids. The scope is the key of the upstream, also if the
+configuration no longer has it. Threads of upstream have no scope.`,
   options: {
     config: CONFIG,
     user: value('USER', 'only threads of this user: issuer:subject, or anonymous'),
@@ -20,10 +20,11 @@ configuration no longer has it; threads of upstream have none.`,
     limit: { ...value('N', 'at most N threads; threads export writes all of them'), default: '100' },
     json: jsonFlag('{"threads", "more"}'),
   },
-  exitCodes: ['done', 'an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'an invalid configuration or a failing store' },
+  examples: ['threadwarden threads list --user corp:alice'],
 
   async run({ user, agent, deleted, all, limit: most, ...values }, terminal) {
-    if (deleted && all) throw new UsageError('name --deleted or --all')
+    if (deleted && all) throw new UsageError('name either --deleted or --all')
     const limit = countOf('--limit', most)
     const filter: RowFilter = {
       ...(user === undefined ? {} : { owner: userOf('--user', user) }),
@@ -42,9 +43,10 @@ configuration no longer has it; threads of upstream have none.`,
         printData(terminal, { threads: rows.map((row) => ({ ...shownRow(row), confirmed: !row.provisional })), more })
         return EXIT.fine
       }
-      if (rows.length === 0) complain(terminal, 'there are no such threads')
+      if (rows.length === 0) complain(terminal, 'no thread matches')
       else printLines(terminal, shownTable(rows))
-      if (more) complain(terminal, `there are more than ${limit}: --limit shows more of them, threads export all`)
+      if (more)
+        complain(terminal, `more than ${limit} threads match: use --limit to show more, or threadwarden threads export for all`)
       return EXIT.fine
     })
   },
@@ -64,6 +66,6 @@ export function stateOf({ deletedAt, archived, provisional }: ThreadRow): string
   return [
     ...(deletedAt === null ? [] : [`deleted ${timeText(deletedAt)}`]),
     ...(archived ? ['archived'] : []),
-    ...(provisional ? ['no run confirmed yet'] : []),
+    ...(provisional ? ['unconfirmed'] : []),
   ].join(', ')
 }

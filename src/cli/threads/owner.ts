@@ -15,7 +15,8 @@ export const command = defineCommand({
   about: 'Shows the owner of a thread, the grants on it, and the users who ran it under enforcement: observe.',
   positionals: { ID: 'the thread' },
   options: { config: CONFIG, scope: THREAD_SCOPE, json: jsonFlag('{"thread", "row", "grants", "observed"}', WITH_SCOPE) },
-  exitCodes: ['the thread has an owner', 'it has none, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'the thread has an owner', 1: 'the thread has no owner, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads owner t-1'],
 
   async run(values, terminal, positionals) {
     const threadId = threadNamed(positionals)
@@ -41,7 +42,7 @@ function asData(key: ThreadKey, { row, grants, runners }: WholeThread): object {
 function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: WholeThread): void {
   const seen = runners.map((user) => `${user} ran it under enforcement: observe`)
   if (row === null) {
-    complain(terminal, `${threadText(key)} has no owner: ${seen.length === 0 ? 'nobody ever heard of it' : seen.join(', ')}`)
+    complain(terminal, `${threadText(key)} has no owner: ${seen.length === 0 ? 'the store does not know it' : seen.join(', ')}`)
     return
   }
   const { agentId, name, createdAt, lastUsedAt } = row
@@ -49,7 +50,7 @@ function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: Whole
   printEntries(terminal, [
     ['thread', [key.threadId]],
     ['scope', key.scope === '' ? [] : [key.scope]],
-    ['owner', [row.owner === NOBODY ? 'nobody: it was taken away' : ownerWord(row.owner)]],
+    ['owner', [row.owner === NOBODY ? 'nobody: the owner was revoked' : ownerWord(row.owner)]],
     ['agent', agentId === '' ? [] : [agentId]],
     ['name', name === null ? [] : [name]],
     ['created', [timeText(createdAt)]],

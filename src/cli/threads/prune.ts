@@ -13,21 +13,22 @@ import { onStore } from '../with-store.ts'
 const STEP = 500
 
 export const command = defineCommand({
-  about: `Deletes rows. The gateway then does not know these threads: with unknownThread: claim, the first user of an id claims it, with
-what the upstream still has of the thread. Before you delete rows of live threads, make sure that the upstream has deleted
-them too.
+  about: `Deletes rows of the ownership table. The gateway then no longer knows these threads. With unknownThread: claim, the first user who
+runs such a thread owns it, with all messages that the upstream still has. Before you delete rows of live threads, make sure that
+the upstream has deleted these threads.
 
-WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h, d, w).`,
+WHEN is a time with its zone (2026-01-31T12:00:00Z) or an age (90d, 12h; units s, m, h, d, w).`,
   options: {
     config: CONFIG,
-    'deleted-before': value('WHEN', 'threads that their owner deleted before, and of which the upstream confirmed the deletion'),
-    'unused-since': value('WHEN', 'live threads without a use since then'),
+    'deleted-before': value('WHEN', 'threads that their owner deleted before WHEN, if the upstream confirmed the deletion'),
+    'unused-since': value('WHEN', 'live threads that were not used since WHEN'),
     scope: SCOPE_FILTER,
     'dry-run': flag('only counts, and deletes nothing'),
     quiet: QUIET,
     json: jsonFlag('{"dryRun", "pruned", "complete"}'),
   },
-  exitCodes: ['done', 'interrupted, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'interrupted, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads prune --deleted-before 90d --dry-run'],
 
   async run(values, terminal) {
     const asked = rulesIn(values['deleted-before'], values['unused-since'], Date.now())
@@ -40,7 +41,7 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
       const { done, interrupted } = dryRun
         ? { done: total, interrupted: false }
         : await withProgress(terminal, values, async ({ steps, progress }) => {
-            progress.begin('thrown away', total)
+            progress.begin('deleted', total)
             let before = 0
             for (const rule of rules) {
               const pruned = await steps(() => store.prune(rule, STEP), before)
@@ -50,8 +51,8 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
             return { done: before, interrupted: false }
           })
       if (values.json) printData(terminal, { dryRun, pruned: done, complete: !interrupted }, 0)
-      else print(terminal, `${counted(done, 'row')} ${dryRun ? 'would be' : done === 1 ? 'was' : 'were'} thrown away`)
-      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
+      else print(terminal, `${counted(done, 'row')} ${dryRun ? 'would be' : done === 1 ? 'was' : 'were'} deleted`)
+      if (interrupted) complain(terminal, 'interrupted: run the same command again to continue')
       return interrupted ? EXIT.failure : EXIT.fine
     })
   },
@@ -59,7 +60,8 @@ WHEN is a time with its zone, 2026-01-31T12:00:00Z, or an age: 90d, 12h (s, m, h
 
 /** One rule for deleted rows and one for live rows. */
 function rulesIn(deletedBefore: string | undefined, unusedSince: string | undefined, now: number): readonly PruneRule[] {
-  if (deletedBefore === undefined && unusedSince === undefined) throw new UsageError('name --deleted-before or --unused-since')
+  if (deletedBefore === undefined && unusedSince === undefined)
+    throw new UsageError('name --deleted-before or --unused-since, or both')
   return [
     ...(deletedBefore === undefined ? [] : [{ deletedBefore: pastTimeOf('--deleted-before', deletedBefore, now) }]),
     ...(unusedSince === undefined ? [] : [{ unusedSince: pastTimeOf('--unused-since', unusedSince, now) }]),
@@ -78,7 +80,7 @@ function warnings(config: Config, rules: readonly PruneRule[], scope: string | u
 }
 
 const MEANING: Readonly<Record<UnknownThread, string>> = {
-  claim: 'an id that is thrown away belongs to whoever comes first, with what the upstream still holds of it',
-  verify: 'nobody can use these threads any more as long as the upstream has a history of them',
-  deny: 'nobody can use these threads any more',
+  claim: 'the first user who runs a deleted id owns it, with all messages that the upstream still has',
+  verify: 'no user can use these threads while the upstream has a history of them',
+  deny: 'no user can use these threads any more',
 }

@@ -6,11 +6,12 @@ import { threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
-  about: `Removes the owner of a thread, and its grants. The thread is then foreign to all users, the former owner included, and no user
-can claim it until threads assign gives it an owner. Open streams on it end.`,
+  about: `Removes the owner and the grants of a thread. Then the thread is foreign to all users, including the former owner, and no user can
+claim it. threads assign gives it an owner again. Open streams on the thread end. It does not revoke tokens: threadwarden revoke does.`,
   positionals: { ID: 'the thread' },
   options: { config: CONFIG, scope: THREAD_SCOPE, json: jsonFlag('{"thread", "revoked"}', WITH_SCOPE) },
-  exitCodes: ['done', 'the table has no such thread, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'the table has no such thread, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads revoke t-1'],
 
   async run(values, terminal, positionals) {
     const threadId = threadNamed(positionals)
@@ -19,11 +20,14 @@ can claim it until threads assign gives it an owner. Open streams on it end.`,
       const revoked = await store.withhold(key, Date.now())
       if (values.json) printData(terminal, { ...threadData(key), revoked }, 0)
       else if (revoked)
-        print(terminal, `${threadText(key)} belongs to nobody, and nobody can claim it; threads assign gives it to somebody`)
+        print(
+          terminal,
+          `${threadText(key)} has no owner, and no user can claim it: threadwarden threads assign gives it an owner`,
+        )
       else
         complain(
           terminal,
-          `the table has no thread ${threadText(key)}: threads assign gives it an owner, so that no other user claims it`,
+          `the table has no thread ${threadText(key)}: give it an owner with threadwarden threads assign, so that no other user claims it`,
         )
       return revoked ? EXIT.fine : EXIT.failure
     })

@@ -7,19 +7,21 @@ import { onStore } from '../with-store.ts'
 const LABELS: Readonly<Record<keyof StoreStats, string>> = {
   threads: 'threads that are not deleted',
   owners: 'owners',
-  provisional: 'threads of which no run is confirmed yet',
+  provisional: 'threads with an unconfirmed claim',
   deleted: 'deleted threads, kept so that no user claims them',
-  withheld: 'threads whose owner was taken away',
+  withheld: 'threads whose owner was revoked',
   grants: 'grants',
-  observed: 'threads seen under enforcement: observe that have no owner',
-  conflicts: 'of these, run by more than one user',
+  observed: 'threads without an owner that were used under enforcement: observe',
+  conflicts: 'of these, used by more than one user',
   revocations: 'revocations',
 }
 
 export const command = defineCommand({
-  about: 'Counts what is in the store. With --scope, revocations are not counted: they belong to no upstream.',
+  about: `Counts the threads, owners, grants and conflicts in the store. With --scope it does not count revocations, which belong to no
+upstream.`,
   options: { config: CONFIG, scope: SCOPE_FILTER, json: jsonFlag('the counts as an object') },
-  exitCodes: ['done', 'an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'an invalid configuration or a failing store' },
+  examples: ['threadwarden threads stats'],
 
   async run(values, terminal) {
     return onStore(terminal, values, async ({ store, scope }) => {

@@ -12,26 +12,30 @@ const STEP = 500
 
 export const command = defineCommand({
   usage: ['--from USER --to USER'],
-  about: `Gives all threads of a user to another user: deleted ones too, with what was granted to the user and observed of them under
-enforcement: observe. Grants on the threads stay. The command works in steps. After an interruption, run the same command again.
+  about: `Gives all threads of a user to another user, including deleted threads, received grants and observations under enforcement:
+observe. Grants on the threads stay. The command works in steps: after an interruption, run it again.
 
-Threads that the user starts meanwhile stay theirs. Revoke the user's tokens first to prevent that.`,
+New threads of the first user stay theirs. To prevent new threads, revoke the tokens of the user first.`,
   options: {
     config: CONFIG,
     from: value('USER', 'the owner: issuer:subject, also of an issuer that is no longer configured, or anonymous'),
     to: value('USER', 'the new owner'),
-    thread: value('ID', 'only this thread, which must not be deleted; its grants are removed. Without --scope it is of upstream'),
+    thread: value(
+      'ID',
+      'only this thread, which must not be deleted; its grants are removed. Without --scope, a thread of upstream',
+    ),
     scope: SCOPE_FILTER,
     quiet: QUIET,
     json: jsonFlag('{"moved", "complete"}'),
   },
-  exitCodes: ['done', 'the thread has another owner, interrupted, an invalid configuration or a failing store'],
+  exitCodes: { 0: 'done', 1: 'the thread has another owner, interrupted, an invalid configuration or a failing store' },
+  examples: ['threadwarden threads transfer --from corp:bob --to corp:alice'],
 
   async run({ from, to, thread, ...values }, terminal) {
     if (from === undefined || to === undefined) throw new UsageError('name --from USER and --to USER')
     userOf('--from', from)
     userOf('--to', to)
-    if (from === to) throw new UsageError('--from and --to name one user')
+    if (from === to) throw new UsageError('--from and --to name the same user')
     if (thread !== undefined) threadIdOf(thread)
     return onStore(terminal, values, async ({ store, prepared, scope, keyOf }) => {
       requireOwner('--to', to, prepared.config)
@@ -48,7 +52,7 @@ Threads that the user starts meanwhile stay theirs. Revoke the user's tokens fir
       })
       if (values.json) printData(terminal, { moved: done, complete: !interrupted }, 0)
       else print(terminal, `${counted(done, 'row')} of ${from} moved to ${to}`)
-      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
+      if (interrupted) complain(terminal, 'interrupted: run the same command again to continue')
       return interrupted ? EXIT.failure : EXIT.fine
     })
   },
@@ -59,12 +63,12 @@ async function moveOne(store: AssignmentStore & Pick<RowStore, 'thread'>, key: T
   const row = (await store.thread(key))?.row ?? null
   const refusal =
     row?.owner !== from
-      ? `${named} is not a thread of ${from}: threads owner says whose it is`
+      ? `${named} does not belong to ${from}: threadwarden threads owner shows its owner`
       : row.deletedAt !== null
-        ? `${named} was deleted by ${from}: threads assign makes it a live thread of another user's`
+        ? `${named} was deleted by ${from}: threadwarden threads assign restores it for another user`
         : null
   // The step that changes the owner checks the current owner again.
   const moved = refusal === null && (await store.assign(key, to, Date.now(), from)).outcome === 'assigned'
   if (moved) return { moved, text: `${named} of ${from} moved to ${to}` }
-  return { moved, text: refusal ?? `nothing was changed: ${named} has changed hands meanwhile` }
+  return { moved, text: refusal ?? `nothing was changed: the owner of ${named} changed in the meantime` }
 }

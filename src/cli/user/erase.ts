@@ -10,21 +10,23 @@ const STEP = 500
 
 export const command = defineCommand({
   usage: ['USER (--yes | --dry-run)'],
-  about: `Erases a user, which cannot be undone. Their threads become deleted threads without owner and name, so that no user can claim
-what the upstream still has of them. Grants that the user gave or received are deleted, and observations under enforcement:
-observe. The command works in steps. After an interruption, run the same command again.
+  about: `Erases the data of a user. You cannot undo this. The threads of the user become deleted threads without owner and name, so that no
+other user can claim what the upstream still has. Grants that the user gave or received and observations under enforcement: observe
+are deleted. The command works in steps: after an interruption, run it again.
 
-Revocations of the user stay, or revoked tokens would be valid again. The log, the audit log, backups and the upstream are not
-changed (docs/how-to/operate/store.md). Revoke the user's tokens first (threadwarden revoke --user): new requests of the user are stored.`,
+Revocations of the user stay: without them, revoked tokens would be valid again. The upstream, the log, the audit log and backups
+do not change (docs/how-to/operate/store.md). Revoke the tokens of the user first (threadwarden revoke --user): the store keeps
+the data of new requests.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: {
     config: CONFIG,
-    yes: flag('erases; without it the command only shows what it would erase'),
-    'dry-run': flag('only shows what would be erased, with exit code 0'),
+    yes: flag('erases the data; without it the command only shows what it would erase'),
+    'dry-run': flag('only shows what the command would erase, with exit code 0'),
     quiet: QUIET,
     json: jsonFlag('{"user", "dryRun", "threads", "granted", "received", "observed", "complete"}'),
   },
-  exitCodes: ['done', 'interrupted, an invalid configuration or a failing store', 'wrong usage or without --yes'],
+  exitCodes: { 0: 'done', 1: 'interrupted, an invalid configuration or a failing store', 2: 'wrong usage, or without --yes' },
+  examples: ['threadwarden user erase corp:alice --dry-run', 'threadwarden user erase corp:alice --yes'],
 
   async run(values, terminal, positionals) {
     const user = userNamed(positionals)
@@ -35,9 +37,9 @@ changed (docs/how-to/operate/store.md). Revoke the user's tokens first (threadwa
       const total = Object.values(held).reduce((sum, count) => sum + count, 0)
       if (!values.json) {
         const given = `${counted(held.threads, 'thread')}, ${counted(held.granted, 'grant')} given, ${held.received} received`
-        print(terminal, `${user}: ${given}, seen on ${counted(held.observed, 'thread')}`)
+        print(terminal, `${user}: ${given}, observed on ${counted(held.observed, 'thread')}`)
         const stays = counted(revocations.length, 'revocation')
-        print(terminal, `what stays: ${stays}, the log, the audit and backups, and what the upstream holds`)
+        print(terminal, `not erased: ${stays}, the log, the audit log, backups, and the data of the upstream`)
       }
       const { interrupted } = dryRun
         ? { interrupted: false }
@@ -48,8 +50,8 @@ changed (docs/how-to/operate/store.md). Revoke the user's tokens first (threadwa
           })
       if (values.json) printData(terminal, { user, dryRun, ...held, complete: !dryRun && !interrupted })
       else if (!dryRun && !interrupted) print(terminal, 'erased')
-      if (interrupted) complain(terminal, 'interrupted: the same command goes on')
-      if (dryRun && !values['dry-run']) complain(terminal, 'nothing was done: --yes does it')
+      if (interrupted) complain(terminal, 'interrupted: run the same command again to continue')
+      if (dryRun && !values['dry-run']) complain(terminal, 'nothing was erased: add --yes to erase')
       if (dryRun) return values['dry-run'] ? EXIT.fine : EXIT.usage
       return interrupted ? EXIT.failure : EXIT.fine
     })

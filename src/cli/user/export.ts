@@ -13,12 +13,13 @@ import { threadData } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 
 export const command = defineCommand({
-  about: `Writes all data of a user in the store as a JSON object: {"user", "threads", "granted", "received", "observed",
-"revocations"}, of all upstreams. An entry has the key of its upstream as "scope" if that is not upstream. Grants to the user's
-groups are not included.`,
+  about: `Exports all data of a user in the store as a JSON object: {"user", "threads", "granted", "received", "observed", "revocations"}, of
+all upstreams. An entry has "scope", the key of its upstream, unless that is upstream. Grants to the groups of the user are not
+exported.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: { config: CONFIG, output: value('FILE', 'writes to a new file instead of stdout') },
-  exitCodes: ['done, also without data', 'an invalid configuration, a failing store or a file that cannot be written'],
+  exitCodes: { 0: 'done, also without data', 1: 'a file that cannot be written, an invalid configuration or a failing store' },
+  examples: ['threadwarden user export corp:alice --output alice.json'],
 
   async run(values, terminal, positionals) {
     const user = userNamed(positionals)
@@ -34,7 +35,7 @@ groups are not included.`,
       } catch (error) {
         const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
         throw new CommandFailed(
-          `error: ${values.output} ${isThere ? 'is there already: name another file, or remove it' : 'cannot be written'}`,
+          `error: ${values.output} ${isThere ? 'already exists: name another file, or remove it' : 'cannot be written: check the folder and its permissions'}`,
         )
       }
       return EXIT.fine

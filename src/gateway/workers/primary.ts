@@ -131,7 +131,8 @@ async function start(
   await announce(prepared, { store, readiness: own, metrics, log })
   const url = await workerPool.start()
   closing.push(keepRetention({ store, deleted: () => current.prepared.config.ownership.retention.deleted, clock, log }), settled)
-  const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started })
+  const configuration = (): string => current.prepared.digest
+  const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started, configuration })
   let started = false
   closing.push(() => health.close())
   await listenOn(health, config.health.host, config.health.port)

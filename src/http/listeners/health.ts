@@ -6,11 +6,16 @@ import { boundConnections, OPERATOR_LISTENER, readAllLines } from './listening.t
 import type { Readiness } from './readiness.ts'
 import { singleFlight } from './single-flight.ts'
 
+/** On the answers of /readyz: which configuration is active. */
+export const CONFIGURATION_HEADER = 'threadwarden-configuration'
+
 export interface HealthParts {
   readonly readiness: Readiness
   readonly store: Pick<StoreState, 'fault'>
   readonly metrics: Pick<Metrics, 'expose'>
   readonly isStarted: () => boolean
+  /** Identifies the active configuration, for `threadwarden doctor`. It tells no secret. */
+  readonly configuration?: () => string
 }
 
 /** Probes and scrapers need few connections; the process's other file descriptors are for callers. */
@@ -34,6 +39,7 @@ export function makeHealthApp(parts: HealthParts): FastifyInstance {
     const pending = { ...Object.fromEntries(parts.readiness.pending()), ...(storeFault === null ? {} : { store: storeFault }) }
     const ready = Object.keys(pending).length === 0
     void reply.code(ready ? 200 : 503).header('cache-control', 'no-store')
+    if (parts.configuration !== undefined) void reply.header(CONFIGURATION_HEADER, parts.configuration())
     const notes = Object.fromEntries(parts.readiness.notes())
     return { status: ready ? 'ready' : 'pending', pending, ...(Object.keys(notes).length === 0 ? {} : { notes }) }
   })

@@ -54,13 +54,15 @@ export async function backup(file: string, target: string, options: BackupOption
 }
 
 function requireFree(file: string, target: string, { overwrite = false }: BackupOptions): void {
-  if (!existsSync(file)) throw new BackupFailed(`${file} is not there: check ownership.store, and that a gateway has run on it`)
+  if (!existsSync(file)) throw new BackupFailed(`${file} does not exist: check ownership.store, and that a gateway has used it`)
   if (identityOf(target) === identityOf(file)) throw new BackupFailed(`${target} is the store itself: name another file`)
-  if (existsSync(target) && !overwrite) throw new BackupFailed(`${target} is there already: name another file`)
+  const folder = dirname(target)
+  if (!existsSync(folder)) throw new BackupFailed(`the folder ${folder} does not exist: create it, or name another file`)
+  if (existsSync(target) && !overwrite) throw new BackupFailed(`${target} already exists: name another file`)
   // SQLite would treat these files as part of the copy.
   for (const end of ['-wal', '-shm', '-journal']) {
     if (existsSync(`${target}${end}`))
-      throw new BackupFailed(`${target}${end} is there: a database of that name is in use, or was not closed: name another file`)
+      throw new BackupFailed(`${target}${end} exists: a database with that name is in use, or was not closed. Name another file`)
   }
 }
 

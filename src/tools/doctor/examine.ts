@@ -1,13 +1,12 @@
 /** Runs the checks in order, each with a time limit. A check that fails or hangs gives a finding, and the others go on. */
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
-import type { Config } from '../../config/schema.ts'
 import type { Sources } from '../../document/sources.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
 import { SEPARATION_CHECK, EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { codeOf, NoAnswer } from './requests.ts'
 import { makeRedactor, notChecked, seconds, type Finding } from './finding.ts'
-import { CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
+import { BODIES_CHECK, CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
 import { ISSUER_CHECKS } from './issuers.ts'
 import { RUN_CHECK, STREAMS_CHECK } from './live-run.ts'
 import { STORE_CHECKS } from './store.ts'
@@ -29,7 +28,7 @@ interface Step {
 
 /** @param clock milliseconds since the epoch */
 export async function examine(
-  { config, sources }: { readonly config: Config; readonly sources: Sources },
+  { config, sources, digest }: Pick<Subject, 'config' | 'sources' | 'digest'>,
   wishes: Wishes,
   machine: Machine,
   onCheck: (name: string) => void = () => {},
@@ -41,13 +40,14 @@ export async function examine(
     subjects.push({
       config,
       sources,
+      digest,
       mount,
       wishes,
       machine,
       upstream: upstreamOf(mount, sources, wishes),
       headers: { 'accept-encoding': 'identity', ...serverHeaders(mount) },
       clock,
-      known: { facts: null, version: null, agents: [], histories: null, threadIds: null, table },
+      known: { isReached: false, facts: null, version: null, agents: [], histories: null, threadIds: null, table },
       before: [...subjects],
     })
   }
@@ -70,7 +70,7 @@ export async function examine(
 
 function stepsOf(subjects: readonly Subject[]): readonly Step[] {
   const [first] = subjects
-  if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
+  if (first === undefined) throw new Error('a valid configuration has no upstream')
   const runtimes = subjects.filter(({ mount }) => mount.agentId === null)
   const runner = subjects.find(({ mount, wishes }) => mount.agentId !== null && mount.agentId === wishes.run?.agentId)
   const of = (subject: Subject, checks: readonly Check[]): readonly Step[] =>
@@ -83,7 +83,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
     ...subjects.flatMap((one) => of(one, [SEPARATION_CHECK])),
     ...once([READY_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
-    ...once([PREFLIGHT_CHECK]),
+    ...once([PREFLIGHT_CHECK, BODIES_CHECK]),
     ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
     ...once([RUN_CHECK], runner ?? runtimes[0]),
   ]
@@ -107,7 +107,7 @@ async function within(check: Check, subject: Subject): Promise<Results> {
   const controller = new AbortController()
   const late = Promise.withResolvers<Results>()
   const timer = setTimeout(() => {
-    late.resolve(check.late?.(subject) ?? notChecked(`no answer within ${seconds(limit)}`, 'try a longer --timeout'))
+    late.resolve(check.late?.(subject) ?? notChecked(`no answer within ${seconds(limit)}`, 'increase --timeout'))
     controller.abort()
   }, limit)
   try {

@@ -12,7 +12,7 @@ export interface Finding {
   readonly remedy?: string
 }
 
-/** What a check results; by default it is about the check itself. */
+/** The result of a check; by default it is about the check itself. */
 export type Result = Omit<Finding, 'check'> & Partial<Pick<Finding, 'check'>>
 
 export const ok = (message: string): Result => ({ level: 'ok', message })
@@ -66,15 +66,21 @@ function literally(text: string): string {
 const MARKS: Readonly<Record<Level, string>> = { ok: 'ok', warning: 'WARNING', problem: 'PROBLEM', unknown: 'unknown' }
 const WIDTH = largest(Object.values(MARKS).map((mark) => mark.length))
 
-export function report(findings: readonly Finding[]): string {
+type Style = 'green' | 'yellow' | 'red' | 'dim'
+
+export type Paint = (style: Style, text: string) => string
+
+const STYLES: Readonly<Record<Level, Style>> = { ok: 'green', warning: 'yellow', problem: 'red', unknown: 'dim' }
+
+export function report(findings: readonly Finding[], paint: Paint = (_style, text) => text): string {
   const groups = Map.groupBy(findings, ({ check }) => check.split('.')[0] ?? check)
-  const text = [...groups].map(([part, members]) => [part, ...members.flatMap(linesOf)].join('\n'))
+  const text = [...groups].map(([part, members]) => [part, ...members.flatMap((one) => linesOf(one, paint))].join('\n'))
   return [...text, summary(findings)].join('\n\n')
 }
 
-function linesOf({ check, level, message, remedy }: Finding): readonly string[] {
+function linesOf({ check, level, message, remedy }: Finding, paint: Paint): readonly string[] {
   const name = check.split('.')[1]
-  const line = `  ${MARKS[level].padEnd(WIDTH)}  ${name === undefined ? '' : `${name}: `}${message}`
+  const line = `  ${paint(STYLES[level], MARKS[level].padEnd(WIDTH))}  ${name === undefined ? '' : `${name}: `}${message}`
   return remedy === undefined ? [line] : [line, `  ${' '.repeat(WIDTH)}  → ${remedy}`]
 }
 

@@ -1,15 +1,21 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
+import { sizeText } from '../../document/quantities.ts'
 import { ask, codeOf, objectIn, type HttpAnswer, healthOrigin, PORT_ZERO, publicBase } from './requests.ts'
-import { notChecked, ok, problem, type Result } from './finding.ts'
-import { settingOf, type Check, type Subject } from './subject.ts'
+import { notChecked, ok, problem, unknown, type Result } from './finding.ts'
+import { settingOf, type Check, type Results, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
+import { CONFIGURATION_HEADER } from '../../http/listeners/health.ts'
 
 export const READY_CHECK: Check = { name: 'gateway.ready', run: ready }
 export const STRANGER_CHECK: Check = { name: 'gateway.authentication', run: refusesStrangers }
 export const PREFLIGHT_CHECK: Check = { name: 'gateway.preflight', run: preflights }
+export const BODIES_CHECK: Check = { name: 'gateway.bodies', run: takesLargeBodies }
 export const CALLER_CHECK: Check = { name: 'gateway.caller', run: answersCallers }
 
 const START = 'start it with threadwarden serve'
+
+/** Codes of Node and OpenSSL for a certificate that is not trusted, is for another name, or has expired. */
+const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/
 
 export function codeIn(heard: HttpAnswer): string {
   const code = objectIn(heard)?.['code']
@@ -22,16 +28,27 @@ async function atBase(subject: Subject, look: (base: string) => Promise<Result>)
   try {
     return await look(base)
   } catch (error) {
-    return absent(base, codeOf(error))
+    return absent(base, codeOf(error), subject.wishes.url !== null)
   }
 }
 
-export function absent(url: string, code: string): Result {
-  if (code === 'ECONNREFUSED') return notChecked(`nothing listens on ${url}`, START)
-  return notChecked(`${url} gives no answer (${code})`, `is it the gateway? If it is not running, ${START}`)
+/** @param isNamed true if the operator named the address: then clients use it, and it has to answer */
+export function absent(url: string, code: string, isNamed = false): Result {
+  const report = isNamed ? problem : notChecked
+  if (CERTIFICATE.test(code)) {
+    return problem(
+      `the certificate of ${url} is not trusted (${code})`,
+      'correct the certificate; for a private certificate authority, run the doctor with NODE_EXTRA_CA_CERTS=FILE',
+    )
+  }
+  if (code === 'ECONNREFUSED') return report(`nothing listens on ${url}`, START)
+  return report(
+    `${url} gives no answer (${code})`,
+    `check that it is the address of the gateway; if the gateway does not run, ${START}`,
+  )
 }
 
-async function ready({ config }: Subject, signal: AbortSignal): Promise<Result> {
+async function ready({ config, digest }: Subject, signal: AbortSignal): Promise<Results> {
   const origin = healthOrigin(config)
   if (origin === null) return notChecked(PORT_ZERO)
   let heard: HttpAnswer
@@ -43,18 +60,32 @@ async function ready({ config }: Subject, signal: AbortSignal): Promise<Result> 
   const pending = objectIn(heard)?.['pending']
   if (!isObject(pending)) {
     return problem(
-      `${origin}/readyz answered ${heard.status}, and not as this gateway`,
-      'does something else listen on health.port?',
+      `${origin}/readyz answered ${heard.status}, but not as this gateway`,
+      'check whether another program listens on health.port',
     )
   }
-  if (heard.status === 200) return ok('the gateway is ready')
+  const running = heard.headers[CONFIGURATION_HEADER]
+  if (running !== digest)
+    return [unknown('a gateway with another configuration answers there'), otherConfiguration(origin, running)]
+  const same = { ...ok('the gateway runs with this configuration'), check: 'gateway.configuration' }
+  if (heard.status === 200) return [ok('the gateway is ready'), same]
   const why = Object.entries(pending).map(
-    ([name, reason]) => `${name}: ${typeof reason === 'string' ? reason : 'it does not say'}`,
+    ([name, reason]) => `${name}: ${typeof reason === 'string' ? reason : 'no reason given'}`,
   )
-  return problem(
-    `the gateway is not ready: ${why.join('; ')}`,
-    'docs/how-to/operate/operations.md, "Health listener", tells what each name waits for',
-  )
+  const remedy = 'docs/how-to/operate/operations.md, "Health listener", explains each name'
+  return [problem(`the gateway is not ready: ${why.join('; ')}`, remedy), same]
+}
+
+function otherConfiguration(origin: string, running: unknown): Result {
+  const check = 'gateway.configuration'
+  if (running === undefined) return { ...unknown(`the gateway on ${origin} does not tell its configuration`, 'update it'), check }
+  return {
+    ...problem(
+      `the gateway on ${origin} does not run with this configuration`,
+      'check that it is the right gateway and the right file. If you changed the file or a policy, look in the log of the gateway for errors of the reload, or restart the gateway',
+    ),
+    check,
+  }
 }
 
 function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<Result> {
@@ -76,7 +107,7 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<Result
     if (wrong.length === 0) return ok('requests without a token get 401')
     return problem(
       wrong.join('; '),
-      `is it this gateway that answers at that address, with this configuration, and is its path right (${settingOf(subject, 'publicPath')}, --url)?`,
+      `check that this gateway answers at that address, and that the path is right (${settingOf(subject, 'publicPath')}, --url)`,
     )
   })
 }
@@ -89,7 +120,7 @@ function wrongWithout(what: string, heard: HttpAnswer): string | null {
 
 async function preflights(subject: Subject, signal: AbortSignal): Promise<Result> {
   const { origins } = subject.config.cors
-  if (origins.length === 0) return ok('cors.origins names none: only pages of its own origin can call')
+  if (origins.length === 0) return ok('cors.origins is empty: only pages of the same origin can call')
   return atBase(subject, async (base) => {
     const judged = await Promise.all(
       origins.map(async (configured): Promise<string | null> => {
@@ -107,8 +138,8 @@ async function preflights(subject: Subject, signal: AbortSignal): Promise<Result
         const allowed = answer['access-control-allow-origin']
         const named = String(answer['access-control-allow-headers'] ?? '').toLowerCase()
         if (status !== 204) return `a preflight of ${configured} answers ${status}`
-        if (allowed !== configured) return `a preflight of ${configured} does not admit it`
-        return named.includes('authorization') ? null : `a preflight of ${configured} does not admit Authorization`
+        if (allowed !== configured) return `a preflight of ${configured} is not allowed`
+        return named.includes('authorization') ? null : `a preflight of ${configured} does not allow the header Authorization`
       }),
     )
     const wrong = judged.filter((one) => one !== null)
@@ -120,10 +151,29 @@ async function preflights(subject: Subject, signal: AbortSignal): Promise<Result
   })
 }
 
+/** The most that the doctor sends, in bytes: more than the default limits of proxies. */
+const LARGE_BODY = 4 * 1024 ** 2
+
+/** nginx, for example, refuses bodies of more than 1 MiB by default. A string is no run input, so nothing runs. */
+async function takesLargeBodies(subject: Subject, signal: AbortSignal): Promise<Results> {
+  const { config, mount, wishes } = subject
+  if (wishes.url === null) return []
+  const bytes = Math.min(LARGE_BODY, config.limits.runBody)
+  return atBase(subject, async (base) => {
+    const url = mount.agentId === null ? `${base}/agent/threadwarden-doctor/run` : base
+    const heard = await ask(url, { method: 'POST', body: 'x'.repeat(bytes - 2) }, signal)
+    if (heard.status !== 413 || codeIn(heard) !== '') return ok(`a body of ${sizeText(bytes)} reaches the gateway`)
+    return problem(
+      `a proxy before the gateway refuses a body of ${sizeText(bytes)} with 413: long conversations fail`,
+      'increase the body limit of the proxy to limits.runBody (nginx: client_max_body_size)',
+    )
+  })
+}
+
 async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Result> {
   const { token } = subject.wishes
   if (token === null && subject.config.authentication.mode !== 'off') {
-    return notChecked("it takes a caller's token to ask as a caller", 'pass one with --token-file')
+    return notChecked('this check needs a token of a caller', 'pass one with --token-file')
   }
   return atBase(subject, async (base) => {
     const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
@@ -133,7 +183,7 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
     if (wrong.length === 0) return ok('a caller gets the answer of the runtime, by path and by envelope')
     return problem(
       `with the token ${wrong.join('; ')}`,
-      'the log line of the request has the reason: docs/reference/errors.md tells what each means',
+      'the log line of the request has the reason: docs/reference/errors.md explains each reason',
     )
   })
 }

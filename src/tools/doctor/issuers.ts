@@ -20,7 +20,7 @@ async function keys({ config, sources, clock }: Subject): Promise<Results> {
     clock,
     onFetchFailure: (issuer, message) => void failures.set(issuer, message),
   })
-  if (issuers.length === 0) return notChecked('the configuration names no issuer: callers are not authenticated')
+  if (issuers.length === 0) return notChecked('the configuration has no issuer: callers are not authenticated')
   return Promise.all(issuers.map((issuer) => keysOf(issuer, failures)))
 }
 
@@ -29,10 +29,10 @@ async function keysOf(issuer: Issuer, failures: ReadonlyMap<string, string>): Pr
   const asked = config.algorithms === undefined ? await askedOf(issuer) : await issuer.keys.find(undefined)
   if (asked === 'unavailable') {
     const why = failures.get(key) ?? 'no reason was given'
-    const what = config.algorithms === undefined ? `${key} cannot be asked about tokens` : `the keys of ${key} cannot be fetched`
+    const what = config.algorithms === undefined ? `the introspection of ${key} fails` : `the keys of ${key} cannot be fetched`
     return problem(`${what}: ${why}`, remedyFor(why))
   }
-  if (asked === 'answers') return ok(`${key} is asked about each token, and answers`)
+  if (asked === 'answers') return ok(`the introspection of ${key} answers`)
   const many = `${asked.length} ${asked.length === 1 ? 'key' : 'keys'}`
   return ok(`${key}: ${many} ${isFetched(config) ? 'fetched' : 'read from its file'}`)
 }
@@ -44,13 +44,12 @@ async function askedOf({ introspection }: Issuer): Promise<'answers' | 'unavaila
 }
 
 function remedyFor(why: string): string {
-  if (why.includes('speaks for another issuer'))
-    return 'write the issuer to the letter as its metadata has it, a trailing slash included'
-  if (why.includes('fits the configured algorithms')) return 'name the algorithms that its keys are for'
+  if (why.includes('speaks for another issuer')) return 'write the issuer exactly as in its metadata, including a trailing slash'
+  if (why.includes('fits the configured algorithms')) return 'write the algorithms of its keys to algorithms'
   if (/answered \d|names no jwks_uri|is no key set|is no JSON/.test(why)) {
-    return 'correct the issuer, or name the address of its keys in jwksUri'
+    return 'correct the issuer, or write the address of its keys to jwksUri'
   }
-  return 'can this machine reach it? Look at DNS, network policy and proxies; a private authority goes into the issuer’s ca'
+  return 'check DNS, network policy and proxies from this machine; write a private certificate authority to the key ca of the issuer'
 }
 
 function isFetched(config: Issuer['config']): boolean {
@@ -62,7 +61,7 @@ async function clocks({ config, sources, clock }: Subject): Promise<Results> {
   const fetched = makeIssuers(config.authentication, { sources, clock, onFetchFailure: () => {} }).filter(({ config }) =>
     isFetched(config),
   )
-  if (fetched.length === 0) return notChecked('no issuer is asked for its keys, so none tells its time')
+  if (fetched.length === 0) return notChecked('the gateway fetches keys from no issuer')
   return Promise.all(
     fetched.map(async ({ key, config: { jwksUri, issuer }, fetching, clockTolerance }) => {
       const url = jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`

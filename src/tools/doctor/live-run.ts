@@ -33,12 +33,12 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
   const { config, wishes } = subject
   if (wishes.run === null) {
     return notChecked(
-      'whether events come one by one only a run can tell',
-      'pass --run AGENT: it runs the agent once, on a new thread',
+      'only a run shows whether events arrive one by one',
+      'pass --run AGENT: it runs the agent once and leaves a new thread',
     )
   }
   if (wishes.token === null && config.authentication.mode === 'required') {
-    return notChecked("it takes a caller's token to run an agent", 'pass one with --token-file')
+    return notChecked('a run needs a token of a caller', 'pass one with --token-file')
   }
   const base = publicBase(subject)
   if (base === null) return notChecked(PORT_ZERO, 'pass the address of the gateway with --url')
@@ -46,35 +46,34 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
   const { mount } = subject
   if (mount.agentId !== null && mount.agentId !== agentId) {
     const there = Object.keys(config.agents).join(', ')
-    return notChecked('the configuration has no runtime, and no agent of this name', `pass --run with one of: ${there}`)
+    return notChecked('the configuration has no runtime, and no agent with this name', `pass --run with one of: ${there}`)
   }
   const sent = performance.now()
   const to = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
-  const answer = await send(to, message, wishes.token, signal)
-  if (answer instanceof Error) return absent(base, codeOf(answer))
+  const threadId = randomUUID()
+  const answer = await send(to, runInput(threadId, [{ id: randomUUID(), role: 'user', content: message }]), wishes.token, signal)
+  if (answer instanceof Error) return absent(base, codeOf(answer), wishes.url !== null)
   const { statusCode: status, headers } = answer
   if (status !== 200 || !isStream(headers)) return refused({ status, headers, text: await answer.body.text() })
   const compressed = headers['content-encoding'] !== undefined && headers['content-encoding'] !== 'identity'
   if (compressed) {
     answer.body.on('error', () => {}).destroy()
-    return problem(
-      'the stream of events is compressed on the way, which holds events back',
-      'switch compression off for text/event-stream',
-    )
+    return problem('a proxy compresses the stream of events, which delays events', 'switch off compression for text/event-stream')
   }
   const course = await follow(answer.body as AsyncIterable<Buffer>, sent)
-  const findings = [judge(course)]
+  const findings: Result[] = [judge(course)]
   // nginx obeys the header and removes it, so behind a proxy its absence means nothing.
   if (wishes.url === null && headers['x-accel-buffering'] !== 'no') {
     findings.push(
-      warning('the answer lacks X-Accel-Buffering: no, which this gateway sets', 'is it this gateway that listens there?'),
+      warning('the answer lacks X-Accel-Buffering: no, which this gateway sets', 'check that this gateway listens there'),
     )
   }
-  return findings
+  const left = `the run left the thread ${threadId} in the upstream and in the ownership table: its owner is the user of the token`
+  return [...findings, { ...ok(left), check: 'gateway.thread' }]
 }
 
 /** Asks for compression as browsers do, to detect a proxy that would compress the stream. */
-function send(url: string, message: string, token: string | null, signal: AbortSignal): Promise<Dispatcher.ResponseData | Error> {
+function send(url: string, input: object, token: string | null, signal: AbortSignal): Promise<Dispatcher.ResponseData | Error> {
   return request(url, {
     method: 'POST',
     headers: {
@@ -83,7 +82,7 @@ function send(url: string, message: string, token: string | null, signal: AbortS
       'content-type': 'application/json',
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     },
-    body: JSON.stringify(runInput([{ id: randomUUID(), role: 'user', content: message }])),
+    body: JSON.stringify(input),
     headersTimeout: 0,
     bodyTimeout: 0,
     signal,
@@ -93,7 +92,7 @@ function send(url: string, message: string, token: string | null, signal: AbortS
 function refused(heard: HttpAnswer): Result {
   return problem(
     `the run was answered with ${heard.status}${codeIn(heard)} and no stream of events`,
-    'is the agent the right one, and may this caller run it? The log line of the request has the reason',
+    'check the name of the agent, and whether this caller may run it: the log line of the request has the reason',
   )
 }
 
@@ -126,24 +125,20 @@ function judge({ first, last, events, error, brokeOff }: Course): Result {
   if (brokeOff) {
     return problem(
       `the stream broke off after ${seconds(last)} and ${events} ${events === 1 ? 'event' : 'events'}`,
-      'look for what ends it: a time-out on the way that is shorter than streams.keepAlive, or the log of the gateway',
+      'look for a proxy with a time-out shorter than streams.keepAlive, and look in the log of the gateway',
     )
   }
-  if (error) return warning(`the run ended with an error after ${seconds(last)}`, 'look into the log of the runtime')
+  if (error) return warning(`the run ended with an error after ${seconds(last)}`, 'look in the log of the runtime')
   if (events === 0)
-    return problem(
-      'the stream ended without an event',
-      'look into the log of the runtime: does the agent run without the gateway?',
-    )
-  if (last < LONG_ENOUGH_MS)
-    return unknown(`the run was over in ${seconds(last)}: too quick to tell whether events are held back`)
+    return problem('the stream ended without an event', 'look in the log of the runtime, and try the agent without the gateway')
+  if (last < LONG_ENOUGH_MS) return unknown(`the run ended after ${seconds(last)}: too fast to see whether events are delayed`)
   if (events > 1 && last - first < ONE_PIECE_MS) {
     return problem(
-      `events are held back on the way: all ${events} came in one piece after ${seconds(last)}`,
-      'switch buffering and compression off wherever the stream passes (nginx: proxy_buffering off, gzip off, or let X-Accel-Buffering through); if --url names a proxy, try without it to see which side it is. An agent that says everything at its end looks the same',
+      `events are delayed on the way: all ${events} arrived together after ${seconds(last)}`,
+      'switch off buffering and compression in every proxy (nginx: proxy_buffering off, gzip off, or let X-Accel-Buffering pass). If --url names a proxy, run without --url to find the side. An agent that sends everything at its end looks the same',
     )
   }
-  return ok(`events come one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
+  return ok(`events arrive one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
 }
 
 export const STREAMS_CHECK: Check = { name: 'upstream.streams', run: look }
@@ -151,22 +146,22 @@ export const STREAMS_CHECK: Check = { name: 'upstream.streams', run: look }
 async function look(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { facts, agents } = subject.known
   if (facts === null) return notChecked(UNSHOWN)
-  if (facts.managed) return notChecked('events of the managed platform come by another way than the gateway')
+  if (facts.managed) return notChecked('events of the managed platform do not pass through the gateway')
   const agentId = agents.find((agent) => /^[A-Za-z0-9_-]+$/.test(agent))
-  if (agentId === undefined) return notChecked('the upstream names no agent')
-  const body = Buffer.from(JSON.stringify(runInput([])))
+  if (agentId === undefined) return notChecked('the upstream has no agent')
+  const body = Buffer.from(JSON.stringify(runInput(randomUUID(), [])))
   const headers = { ...subject.headers, accept: 'text/event-stream', 'content-type': 'application/json' }
   const descriptor = routeOf('POST', 'agent', agentId, 'connect')
   const asked = upstreamRequest(facts, subject.mount.basePath, { descriptor, headers, body })
   const answer = await askUpstream(subject, asked, signal)
   if (answer.status !== 200 || !isStream(answer.headers)) {
-    return notChecked(`the upstream gave no stream for a connect to a random thread, but ${answer.status}`)
+    return notChecked(`the upstream answered a connect to a random thread with ${answer.status} and no stream`)
   }
   const signs = signsOfBuffering(answer.headers)
-  if (signs.length === 0) return ok('streams come from the upstream as a runtime sends them')
+  if (signs.length === 0) return ok('no proxy changes the streams of the upstream')
   return warning(
-    `a stream of the upstream ${signs.join(', ')}: something between may hold events back`,
-    'take compression, caching and buffering away between gateway and runtime; --run tells whether events come one by one',
+    `a stream of the upstream ${signs.join(', ')}: a proxy before it may delay events`,
+    'switch off compression, caching and buffering between the gateway and the runtime; --run shows whether events arrive one by one',
   )
 }
 
@@ -186,6 +181,6 @@ function signsOfBuffering(headers: UpstreamAnswerHeaders): readonly string[] {
   return signs
 }
 
-function runInput(messages: readonly object[]): object {
-  return { threadId: randomUUID(), runId: randomUUID(), state: {}, messages, tools: [], context: [], forwardedProps: {} }
+function runInput(threadId: string, messages: readonly object[]): object {
+  return { threadId, runId: randomUUID(), state: {}, messages, tools: [], context: [], forwardedProps: {} }
 }

@@ -14,7 +14,7 @@ import { problem, notChecked, ok, seconds, warning, type Result } from './findin
 export interface HttpAnswer {
   readonly status: number
   readonly headers: UpstreamAnswerHeaders
-  /** Empty for an event stream, which the doctor leaves at once. */
+  /** Empty for an event stream, which the doctor closes at once. */
   readonly text: string
 }
 
@@ -118,7 +118,7 @@ export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | '
   return listening === null ? null : `${listening}${mount.publicPath}`
 }
 
-export const PORT_ZERO = 'its port is 0, so where it listens is not known'
+export const PORT_ZERO = 'its port is 0, so its address is not known'
 
 /** The operator should know of this difference, though no token fails because of it. */
 const NOTICEABLE_MS = 5000
@@ -130,14 +130,14 @@ const NOTICEABLE_MS = 5000
  */
 export function judgeClock(whose: string, headers: UpstreamAnswerHeaders, local: number, tolerance: number): Result {
   const date = Date.parse(String(headers['date']))
-  if (Number.isNaN(date)) return notChecked(`${whose} sends no Date`)
-  if (headers['age'] !== undefined) return notChecked(`the answer of ${whose} came from a cache`)
+  if (Number.isNaN(date)) return notChecked(`${whose} sends no Date header`)
+  if (headers['age'] !== undefined) return notChecked(`the answer of ${whose} is from a cache`)
   // Date has whole seconds, rounded down.
   const ahead = local - (date + 500)
   const off = Math.abs(ahead)
   if (off <= NOTICEABLE_MS) return ok(`the clock here agrees with that of ${whose}`)
   const message = `the clock here is ${seconds(off)} ${ahead > 0 ? 'ahead of' : 'behind'} that of ${whose}`
-  const remedy = 'keep both clocks right with NTP'
+  const remedy = 'synchronize both clocks with NTP'
   return off > tolerance
     ? problem(`${message}, more than authentication.clockTolerance (${seconds(tolerance)})`, remedy)
     : warning(message, remedy)

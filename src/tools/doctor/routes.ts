@@ -20,7 +20,7 @@ async function compare(subject: Subject, signal: AbortSignal): Promise<Results> 
     subject.known.histories = presence(probed, 'threads/messages')
     return [judge(probed, subject.known), ...(single ? [] : await caseOf(subject, facts, signal))]
   }
-  if (single) return unknown('the upstream answers alike to methods that exist and that do not: its routes cannot be told')
+  if (single) return unknown('the upstream gives the same answer to known and unknown methods, so its routes are not known')
   const read = await probeReadablePaths(subject, signal)
   subject.known.histories = presence(read, 'threads/messages')
   return [partly(read), ...(await caseOf(subject, facts, signal))]
@@ -35,7 +35,10 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
   const absent = probed.filter(({ outcome }) => outcome === 'absent').flatMap(({ routes }) => routes)
   const essential = names(absent.filter(({ id }) => ESSENTIAL.includes(id)))
   if (essential !== '') {
-    return problem(`the upstream has no ${essential}`, 'is it a runtime, and does everything on the way pass its routes on?')
+    return problem(
+      `the upstream has no ${essential}`,
+      'check that it is a runtime, and that every proxy before it forwards all routes',
+    )
   }
   const differing = probed.filter(
     ({ outcome, methods, routes }) => outcome === 'there' && methods !== null && !isSame(methods, routes),
@@ -43,11 +46,11 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
   if (differing.length > 0) {
     const differences = differing.map(
       ({ routes, methods }) =>
-        `${names(routes)} takes ${methods?.join(', ') ?? ''}, and the gateway expects ${expected(routes).join(', ')}`,
+        `${names(routes)} accepts ${methods?.join(', ') ?? ''}, but the gateway expects ${expected(routes).join(', ')}`,
     )
     return warning(
       differences.join('; '),
-      'requests that only one of the two knows are refused: read docs/reference/supported-versions.md on what differs between versions',
+      'requests that only one of the two knows are refused: docs/reference/supported-versions.md has the differences between versions',
     )
   }
   // The runtime hides its memory routes unless its configuration exposes them.
@@ -56,12 +59,12 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
   if (missing.length > 0 && known.version?.startsWith('1.75.') === true) {
     return warning(
       `the upstream has no ${names(missing)}, which a runtime of its version has`,
-      'does something on the way keep requests back? Callers get 404 for these',
+      'check the proxies before the runtime: callers get 404 for these routes',
     )
   }
-  if (untold.length > 0) return unknown(`cannot be told of ${names(untold)}`)
-  if (absent.length > 0) return ok(`as the gateway expects, without ${names(absent)}: callers get 404 for these`)
-  return ok('all the routes that the gateway expects, with their methods')
+  if (untold.length > 0) return unknown(`not known for ${names(untold)}`)
+  if (absent.length > 0) return ok(`as the gateway expects, but without ${names(absent)}: callers get 404 for these`)
+  return ok('the upstream has all routes and methods that the gateway expects')
 }
 
 /** An upstream that answers 404 to wrong methods shows only its readable routes. */
@@ -72,10 +75,10 @@ function partly(read: readonly ProbedRoute[]): Result {
   const parts = [
     ['it has', by('there')],
     ['it has no', by('absent')],
-    ['cannot tell', names(ROUTES.filter((route) => !seen.includes(route) && route.id !== 'info'))],
+    ['not known:', names(ROUTES.filter((route) => !seen.includes(route) && route.id !== 'info'))],
   ].flatMap(([what, which]) => (which === '' ? [] : [`${what} ${which}`]))
   return unknown(
-    `the upstream answers a wrong method as it answers a wrong path, so only routes to GET can be told: ${parts.join('; ')}`,
+    `the upstream gives the same answer to a wrong method and a wrong path, so only GET routes are known: ${parts.join('; ')}`,
   )
 }
 
@@ -90,7 +93,7 @@ async function caseOf(subject: Subject, facts: RuntimeFacts, signal: AbortSignal
     })
   const exact = await askInfo(subject, facts, signal)
   if (status !== 200 || exact.status !== 200) return []
-  const message = 'the upstream matches paths without regard to case; the gateway does not, and sends only the exact ones'
+  const message = 'the upstream ignores the case of paths; the gateway forwards only exact paths'
   return [{ ...ok(message), check: 'upstream.paths' }]
 }
 

@@ -43,11 +43,11 @@ function serverResult(seen: PostgresInspection, way: string): Result {
       return problem(seen.message, seen.hint)
     case 'missing':
       return ok(
-        `${seen.place} answers ${way} and has no tables yet: the gateway makes them when it starts. If it has run before, the database or the schema is another`,
+        `${seen.place} answers ${way} and has no tables yet: the gateway creates them when it starts. If it has run before, this is another database or schema`,
       )
     case 'usable': {
       const owners = ownersIn(seen.scopes)
-      const behind = seen.behind === 0 ? '' : '; the next start brings its schema up to date'
+      const behind = seen.behind === 0 ? '' : '; the next start migrates its schema'
       return ok(`${seen.place} can be read and written ${way}; ${owners}${behind}`)
     }
   }
@@ -62,7 +62,7 @@ function look(file: string, table: KnownTable): Result {
     case 'missing':
       table.scopes = []
       return ok(
-        `${file} is not there yet: the gateway makes it when it starts. If it has run before, the path is wrong or a volume is missing`,
+        `${file} does not exist yet: the gateway creates it when it starts. If it has run before, the path is wrong or a volume is missing`,
       )
     case 'usable':
       table.scopes = seen.scopes
@@ -82,17 +82,17 @@ function leftBehind({ config, known: { table } }: Subject): Results {
   const named = left.map((scope) => (scope === '' ? 'upstream' : scope))
   return warning(
     `the ownership table has threads of upstreams that the configuration does not have: ${named.join(', ')}`,
-    'was a key renamed? Give the upstream its old key, or throw them away: threadwarden threads prune --scope KEY',
+    'if a key was renamed, give the upstream its old key; if the upstream was removed, delete the rows with threadwarden threads prune --scope KEY',
   )
 }
 
 function durable(file: string, mounts: string): Result {
-  if (mounts === '') return notChecked('this machine does not tell its mounts')
-  if (!existsSync(dirname(file))) return notChecked(`the folder of ${file} is not there yet`)
+  if (mounts === '') return notChecked('this machine does not show its mounts')
+  if (!existsSync(dirname(file))) return notChecked(`the folder of ${file} does not exist yet`)
   const fate = lostWith(file, mounts)
-  if (fate === null) return ok('the store outlives the process, as far as its mount tells')
+  if (fate === null) return ok('the store is on durable storage, as far as its mount shows')
   return problem(
-    `${file} is lost with ${fate}: threads then have no owner any more`,
-    'put it on a volume, and name that in ownership.store',
+    `${file} is lost with ${fate}: then no thread has an owner`,
+    'put it on a volume, and write its path to ownership.store',
   )
 }

@@ -25,6 +25,8 @@ export interface Wishes {
 
 /** What earlier checks found out about an upstream and the ownership table. Null means that it could not be determined. */
 export interface Known {
+  /** True if the upstream has answered a request. */
+  isReached: boolean
   facts: RuntimeFacts | null
   version: string | null
   agents: readonly string[]
@@ -42,6 +44,8 @@ export interface KnownTable {
 export interface Subject {
   readonly config: Config
   readonly sources: Sources
+  /** Identifies the configuration; a running gateway tells the one that it uses. */
+  readonly digest: string
   readonly mount: Mount
   readonly wishes: Wishes
   readonly machine: Machine
@@ -62,7 +66,7 @@ export type Results = Result | readonly Result[]
 export interface Check {
   /** As in its findings, which scripts rely on. */
   readonly name: string
-  /** The finding for a timeout; by default it says that nothing is known. */
+  /** The finding for a timeout; by default the result is unknown. */
   readonly late?: (subject: Subject) => Result
   /** The shortest time limit in milliseconds, whatever the operator chose. */
   readonly atLeast?: number
@@ -70,4 +74,4 @@ export interface Check {
 }
 
 /** The reason to skip a check that needs to know what kind of upstream this is. */
-export const UNSHOWN = 'the upstream has not shown what it is'
+export const UNSHOWN = 'the upstream did not show what kind of runtime it is'

@@ -22,12 +22,12 @@ async function debugStream(subject: Subject, signal: AbortSignal): Promise<Resul
   const { status, headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
   if (status === 200 && isStream(headers)) {
     return problem(
-      "the runtime's debug stream is open: a caller who reaches it reads the messages of all threads",
+      'the debug stream of the runtime is open: a caller who reaches it reads the messages of all threads',
       'unset `debug` in the runtime and set NODE_ENV=production for it',
     )
   }
-  if (status === 404 || status === 405) return ok("the runtime's debug stream is closed")
-  return unknown(`whether the runtime's debug stream is open cannot be told: it answered ${status}`)
+  if (status === 404 || status === 405) return ok('the debug stream of the runtime is closed')
+  return unknown(`it is not known whether the debug stream of the runtime is open: it answered ${status}`)
 }
 
 async function cors(subject: Subject, signal: AbortSignal): Promise<Results> {
@@ -35,38 +35,37 @@ async function cors(subject: Subject, signal: AbortSignal): Promise<Results> {
   if (facts === null) return notChecked(UNSHOWN)
   const { headers } = await askInfo(subject, facts, signal, { ...subject.headers, origin: STRANGER })
   const allowed = headers['access-control-allow-origin']
-  if (allowed !== '*' && allowed !== STRANGER) return ok('the upstream admits no foreign origins')
-  const how = allowed === '*' ? 'with "*"' : 'by repeating whatever origin asks'
+  if (allowed !== '*' && allowed !== STRANGER) return ok('the upstream allows no other origins')
+  const how = allowed === '*' ? 'with "*"' : 'by repeating the origin of the request'
   const credentials = headers['access-control-allow-credentials'] === 'true' ? ', credentials included' : ''
   return warning(
-    `the upstream admits pages of every origin ${how}${credentials}: browsers that reach it may speak to it past the gateway`,
-    "switch the runtime's CORS off, where its version lets you (`cors: false`), and keep browsers away from its port: the gateway answers them itself, by cors.origins",
+    `the upstream allows pages of every origin ${how}${credentials}: browsers that reach it can bypass the gateway`,
+    'switch off CORS in the runtime (`cors: false`, if its version has it), and block browsers from its port: the gateway answers them by cors.origins',
   )
 }
 
 async function exposure(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { url, headers } = subject.mount
+  if (!subject.known.isReached) return notChecked('the upstream gives no answer')
   if (isLoopbackHost(new URL(url).hostname)) {
     const open = await openPastLoopback(url, subject.machine.addresses)
-    if (open.length === 0) return ok('the upstream listens on loopback alone, as far as this machine can tell')
+    if (open.length === 0) return ok('the upstream listens only on loopback, as far as this machine can tell')
     return problem(
-      `the port of the upstream is open on ${open.join(', ')}, too: callers who reach it bypass the gateway`,
-      'let the runtime listen on 127.0.0.1 alone',
+      `the port of the upstream is also open on ${open.join(', ')}: callers who reach it bypass the gateway`,
+      'let the runtime listen only on 127.0.0.1',
     )
   }
   const { facts } = subject.known
   if (facts === null) return notChecked(UNSHOWN)
   const { status } = await askInfo(subject, facts, signal, { 'accept-encoding': 'identity' })
   if (status === 401 || status === 403) {
-    return ok('the upstream is on another machine, and asks for the secret that the gateway sends')
+    return ok('the upstream is on another machine, and requires the secret that the gateway sends')
   }
   const sends =
-    Object.keys(headers).length > 0
-      ? `, and does not ask for what is in ${settingOf(subject, 'headers')}`
-      : ', and asks for no secret'
+    Object.keys(headers).length > 0 ? `, and does not check ${settingOf(subject, 'headers')}` : ', and requires no secret'
   return warning(
     `the upstream is on another machine${sends}: callers who reach it bypass the gateway`,
-    `let the network admit the gateway alone, and let the runtime ask for a secret that ${settingOf(subject, 'headers')} carries`,
+    `let the network admit only the gateway, and let the runtime require a secret from ${settingOf(subject, 'headers')}`,
   )
 }
 
@@ -83,24 +82,24 @@ async function checkSeparation(subject: Subject, signal: AbortSignal): Promise<R
 
 function compared(one: Subject, other: Subject): Result {
   const name = other.mount.place.join('.')
-  const remedy = `write scope: ${other.mount.key === '' ? 'upstream' : other.mount.key} there, so that both have the same owners`
+  const remedy = `write scope: ${other.mount.key === '' ? 'upstream' : other.mount.key} there, so that both share the owners of threads`
   const [here, there] = [one.known.threadIds, other.known.threadIds]
   const both = here === null || there === null ? [] : [...here].filter((id) => there.has(id))
   if (both.length > 0) {
     return problem(
-      `it lists threads that ${name} lists too (${both.length}): the owner of one of them here can use another user's thread there`,
+      `it lists threads that ${name} also lists (${both.length}): the owner of such a thread here can use the thread of another user there`,
       remedy,
     )
   }
   const [agent, runtime] = one.mount.agentId === null ? [other, one] : [one, other]
   if (agent.mount.agentId !== null && runtime.known.agents.includes(agent.mount.agentId)) {
     return warning(
-      `${runtime.mount.place.join('.')} has an agent called ${agent.mount.agentId}, too: if it is this one, its threads can be used on both ways`,
+      `${runtime.mount.place.join('.')} also has an agent called ${agent.mount.agentId}: if it is the same agent, its threads can be reached through both`,
       remedy,
     )
   }
   if (here === null || there === null || here.size === 0 || there.size === 0)
-    return notChecked(`whether it is separate from ${name} is not known: the doctor sees no threads of both`)
+    return notChecked(`it is not known whether it shares threads with ${name}: the doctor does not see threads of both`)
   return ok(`it lists no thread that ${name} lists`)
 }
 

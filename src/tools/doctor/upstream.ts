@@ -23,7 +23,7 @@ function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): 
     late: ({ mount, wishes }) =>
       problem(
         `${mount.url} gives no answer within ${seconds(wishes.timeout)}`,
-        `is it the ${server} that listens there, and is it overloaded? A longer --timeout waits longer`,
+        `check that the ${server} listens there and is not overloaded, or increase --timeout`,
       ),
     async run(subject, signal) {
       const { url, basePath, place } = subject.mount
@@ -32,6 +32,7 @@ function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): 
         // Runs are POSTed to an agent, so any answer to a GET shows that it is there.
         const target = part === 'agent' ? basePath : `${basePath}/info`
         const { headers } = await askUpstream(subject, { method: 'GET', target, headers: subject.headers }, signal)
+        subject.known.isReached = true
         const clock = judgeClock(`the ${part}`, headers, subject.clock(), clockTolerance)
         return [ok(`${url} answers`), { ...clock, check: `${part}.clock` }]
       } catch (error) {
@@ -56,7 +57,7 @@ async function recognise(subject: Subject, signal: AbortSignal): Promise<Results
   known.agents = isObject(agents) ? Object.keys(agents) : []
   if (named !== null && named !== verdict.facts.transport) {
     return problem(
-      `${settingOf(subject, 'transport')} says ${named}, and the upstream is ${verdict.facts.transport}: the gateway answers 503 and forwards nothing`,
+      `${settingOf(subject, 'transport')} says ${named}, but the upstream is ${verdict.facts.transport}: the gateway answers 503 and forwards nothing`,
       `write ${settingOf(subject, 'transport')}: ${verdict.facts.transport}, or auto`,
     )
   }
@@ -70,28 +71,28 @@ function unfit(why: string, named: string | null, subject: Subject): Result {
   const refused = / answered 40[13]:/.test(why)
   if (named !== null) {
     return unknown(
-      `${why}; the gateway believes ${transport}: ${named}`,
-      refused ? `give ${headers} a credential that the runtime takes, and the doctor can look further` : undefined,
+      `${why}; the gateway uses ${transport}: ${named}`,
+      refused ? `write a credential that the runtime accepts to ${headers}, so that the doctor can check more` : undefined,
     )
   }
   return problem(
-    `${why}. The gateway answers 503 and forwards nothing`,
+    `${why.replace(/; is \S+ right\?$/, '')}. The gateway answers 503 and forwards nothing`,
     refused
-      ? `give ${headers} a credential that the runtime takes for /info, or name ${transport}`
-      : `correct ${basePath}: the path under which the runtime was mounted`,
+      ? `write a credential that the runtime accepts for /info to ${headers}, or write ${transport}`
+      : `correct ${basePath}: it is the path under which the runtime serves its routes`,
   )
 }
 
 function judgeVersion(version: string | null): Result {
   if (version === null) return notChecked(UNSHOWN)
   // The doctor prints what an upstream says about itself only if it looks like a version.
-  if (!/^[\w.+-]{1,40}$/.test(version)) return unknown('the upstream names no version')
+  if (!/^[\w.+-]{1,40}$/.test(version)) return unknown('the upstream does not tell its version')
   if (TESTED.some((tested) => version.startsWith(`${tested}.`))) {
-    return ok(`runtime ${version}, which this gateway is tested with`)
+    return ok(`runtime ${version}: this gateway is tested with this version`)
   }
   return unknown(
     `runtime ${version}: this gateway is tested with ${TESTED.map((tested) => `${tested}.x`).join(' and ')}`,
-    'read docs/reference/supported-versions.md on what differs between versions, and try it before you rely on it',
+    'read docs/reference/supported-versions.md for the differences between versions, and test yours',
   )
 }
 
@@ -116,22 +117,22 @@ function explainUpstream(
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
       return {
-        message: `${url} takes no connection (${code})`,
-        remedy: `look at the address, the network policy and the firewall between; ${at}.timeouts.connect bounds the wait`,
+        message: `${url} accepts no connection (${code})`,
+        remedy: `check the address, the network policy and firewalls; ${at}.timeouts.connect limits the wait`,
       }
     case 'EPROTO':
-      return { message: `${url} speaks no TLS`, remedy: `write http:// in ${at}.url, or the port that speaks https` }
+      return { message: `${url} does not use TLS`, remedy: `write http:// in ${at}.url, or the port that uses https` }
     default:
       if (code.startsWith('ERR_SSL')) return explainUpstream('EPROTO', url, at, what)
       if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code)) {
         return {
           message: `the certificate of ${url} is not trusted (${code})`,
-          remedy: `name its authority in ${at}.ca, and in ${at}.url the host name that the certificate is for`,
+          remedy: `write its certificate authority to ${at}.ca, and the host name of the certificate to ${at}.url`,
         }
       }
       return {
-        message: `${url} closes the connection without an answer in HTTP (${code})`,
-        remedy: `is it the port of the ${what}, and http:// or https:// as that port speaks?`,
+        message: `${url} closes the connection without an HTTP answer (${code})`,
+        remedy: `check that it is the port of the ${what}, and that http:// or https:// is right for that port`,
       }
   }
 }

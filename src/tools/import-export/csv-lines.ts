@@ -1,8 +1,9 @@
 /** Reads the lines of a CSV file (RFC 4180) with a header, as a stream. */
+import { sizeText } from '../../document/quantities.ts'
 import { pipeline, Readable } from 'node:stream'
 import { CsvError, parse } from 'csv-parse'
 import { SourceFault, type SourceLine } from './problem.ts'
-import { suggestion } from './users.ts'
+import { suggestion } from '../../document/nearest.ts'
 
 /** The longest record, in bytes: otherwise a quote that is never closed would take in the whole file. */
 const MOST_RECORD = 64 * 1024
@@ -32,20 +33,20 @@ export async function* csvLines<C extends string>(
     for await (const { record, info } of parser as AsyncIterable<Parsed>) {
       if (header === undefined) header = readHeader(record, columns, required)
       else if (record.length === header.length) yield { line: info.lines, fields: fieldsOf(header, record) }
-      else yield { line: info.lines, fault: `it has ${record.length} fields, and the header has ${header.length}` }
+      else yield { line: info.lines, fault: `it has ${record.length} fields, but the header has ${header.length}` }
     }
   } catch (error) {
     if (!(error instanceof CsvError)) throw error
     throw new SourceFault(`line ${String(error['lines'])}: ${faultOf(error.code)}`)
   }
-  if (header === undefined) throw new SourceFault('it is empty: the first line names the columns')
+  if (header === undefined) throw new SourceFault('the file is empty: the first line must name the columns')
 }
 
 function readHeader<C extends string>(record: readonly string[], columns: readonly C[], required: readonly C[]): readonly C[] {
   for (const [at, name] of record.entries()) {
     if (!(columns as readonly string[]).includes(name))
-      throw new SourceFault(`line 1: the format has no column "${name}": ${suggestion(name, columns)}`)
-    if (record.indexOf(name) !== at) throw new SourceFault(`line 1: the column "${name}" is there twice`)
+      throw new SourceFault(`line 1: the format has no column "${name}": ${suggestion(name, columns, 'it has')}`)
+    if (record.indexOf(name) !== at) throw new SourceFault(`line 1: the column "${name}" occurs twice`)
   }
   for (const name of required) if (!record.includes(name)) throw new SourceFault(`line 1: the column "${name}" is missing`)
   return record as readonly C[]
@@ -60,11 +61,11 @@ function fieldsOf<C extends string>(header: readonly C[], record: readonly strin
 function faultOf(code: string): string {
   switch (code) {
     case 'CSV_MAX_RECORD_SIZE':
-      return `it is longer than ${MOST_RECORD} bytes; is a quote before it not closed?`
+      return `it is longer than ${sizeText(MOST_RECORD)}: check that the quotes before it are closed`
     case 'CSV_QUOTE_NOT_CLOSED':
-      return 'a quote that was opened is not closed before the end'
+      return 'a quote is not closed'
     default:
-      return 'a quote stands where none may: a field with quotes in it is quoted as a whole, and each of them written twice'
+      return 'a quote is in a wrong place: quote the whole field, and write each quote in it twice'
   }
 }
 
@@ -80,7 +81,7 @@ async function* decoded(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string
     yield decoder.decode()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw new SourceFault(`it is not UTF-8, somewhere behind line ${line}: save it as UTF-8`)
+    throw new SourceFault(`the file is not UTF-8 after line ${line}: save it as UTF-8`)
   }
 }
 

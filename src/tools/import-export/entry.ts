@@ -67,37 +67,37 @@ export function readEntry(
     threadId: wrongScope === null && isThreadId(threadId) ? threadId : null,
     owner: typeof user === 'string' ? user : null,
   })
-  if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it names no thread' : `${quoted(threadId)} is no thread id`)
-  if (typeof user !== 'string') return fault(user === undefined ? 'it names no user' : `${quoted(user)} is no user id`)
+  if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it has no thread' : `${quoted(threadId)} is not a thread id`)
+  if (typeof user !== 'string') return fault(user === undefined ? 'it has no user' : `${quoted(user)} is not a user id`)
   if (typeof scope !== 'string' || wrongScope !== null) return fault(wrongScope ?? '')
   const wrong = user === NOBODY_WORD ? null : userIdFault(user, users)
-  if (wrong !== null) return fault(`the user ${quoted(user)} cannot be: ${wrong}`)
+  if (wrong !== null) return fault(`the user ${quoted(user)} is not valid: ${wrong}`)
   const facts = readFacts(said, now)
   if (typeof facts === 'string') return fault(facts)
   return { kind: 'row', line, scope, threadId, owner: user === NOBODY_WORD ? NOBODY : user, facts }
 }
 
 function scopeWrong(scope: unknown, scopes: readonly string[]): string | null {
-  if (scope === null) return `it names no upstream: write its key into scope, or name --scope KEY (${scopes.join(', ')})`
-  if (typeof scope !== 'string') return `${quoted(scope)} is no key of an upstream`
+  if (scope === null) return `it has no scope: write the key of its upstream to scope, or use --scope KEY (${scopes.join(', ')})`
+  if (typeof scope !== 'string') return `${quoted(scope)} is not a key of an upstream`
   const wrong = scopeFault(scope, scopes)
-  return wrong === null ? null : `the scope ${quoted(scope)} cannot be: ${wrong}`
+  return wrong === null ? null : `the scope ${quoted(scope)} is not valid: ${wrong}`
 }
 
 function readFacts(said: (column: Column) => unknown, now: number): ThreadFacts | string {
   const agentId = said('agent') ?? ''
-  if (agentId !== '' && !isAgentId(agentId)) return `${quoted(agentId)} is no agent id`
+  if (agentId !== '' && !isAgentId(agentId)) return `${quoted(agentId)} is not an agent id`
   const name = said('name') ?? null
-  if (name !== null && !isThreadName(name)) return `its name is no text of up to ${MOST_NAME} characters`
+  if (name !== null && !isThreadName(name)) return `its name must be a text of at most ${MOST_NAME} characters`
   const archived = said('archived') ?? false
   const isArchived = archived === true || archived === 'true'
-  if (!isArchived && archived !== false && archived !== 'false') return `archived is true or false, and not ${quoted(archived)}`
+  if (!isArchived && archived !== false && archived !== 'false') return `archived must be true or false, not ${quoted(archived)}`
   const times: Partial<Record<Column, number>> = {}
   for (const column of ['created', 'used', 'deleted'] as const) {
     const text = said(column)
     if (text === undefined) continue
     const time = typeof text === 'string' ? timeOf(text) : null
-    if (time === null) return `${column} is a time with its zone, 2026-01-31T12:00:00Z, and not ${quoted(text)}`
+    if (time === null) return `${column} must be a time with its zone, 2026-01-31T12:00:00Z, not ${quoted(text)}`
     times[column] = time
   }
   return {

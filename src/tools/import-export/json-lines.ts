@@ -1,8 +1,9 @@
 /** Reads the lines of a file with a JSON object in each, as a stream. */
+import { sizeText } from '../../document/quantities.ts'
 import { makeJsonReader } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import type { SourceLine } from './problem.ts'
-import { suggestion } from './users.ts'
+import { suggestion } from '../../document/nearest.ts'
 
 /** The longest line, in bytes. */
 const MOST_LINE = 64 * 1024
@@ -17,7 +18,7 @@ export async function* jsonLines<C extends string>(
   let line = 0
   for await (const text of splitLines(bytes)) {
     line += 1
-    if (text === 'too-long') yield { line, fault: `it is longer than ${MOST_LINE} bytes` }
+    if (text === 'too-long') yield { line, fault: `it is longer than ${sizeText(MOST_LINE)}` }
     else if (text.some((byte) => byte > 0x20)) yield { line, ...read(text, columns) }
   }
 }
@@ -30,7 +31,7 @@ function read<C extends string>(
   const reading = reader.push(text) ?? reader.end()
   if (isRefusal(reading)) return { fault: faultOf(reading.reason) }
   const unknown = Object.keys(reading.value).find((key) => !(columns as readonly string[]).includes(key))
-  if (unknown !== undefined) return { fault: `the format has no key "${unknown}": ${suggestion(unknown, columns)}` }
+  if (unknown !== undefined) return { fault: `the format has no key "${unknown}": ${suggestion(unknown, columns, 'it has')}` }
   return { fields: reading.value as Partial<Record<C, unknown>> }
 }
 

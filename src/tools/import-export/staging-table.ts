@@ -65,7 +65,7 @@ export function makeStagingTable(): StagingTable {
       return step()
     } catch (error) {
       if (!(error instanceof Database.SqliteError)) throw error
-      throw new SourceFault(`the temporary file failed (${error.message}): SQLITE_TMPDIR names another folder for it`)
+      throw new SourceFault(`the temporary file failed (${error.message}): set SQLITE_TMPDIR to another folder`)
     }
   }
   // None of the data has to survive the process.
@@ -93,12 +93,12 @@ export function makeStagingTable(): StagingTable {
     ),
   })
   const ready = (): NonNullable<typeof sealed> => {
-    if (sealed === undefined) throw new Error('the staging table is read before it was sealed')
+    if (sealed === undefined) throw new Error('the staging table is read before it is sealed')
     return sealed
   }
   const rowAt = (id: number): Row => {
     const line = ready().line.get(id)
-    if (line === undefined) throw new Error('a line of the staging table vanished')
+    if (line === undefined) throw new Error('a line of the staging table is missing')
     const { line: number, scope, threadId, owner, archived, ...facts } = line
     return { kind: 'row', line: number, scope, threadId, owner, facts: { ...facts, archived: archived === 1 } }
   }

@@ -83,7 +83,7 @@ async function takeRows(rows: readonly Row[], target: Target, tally: Tally, opti
   const outcomes = await throttled(() => settle(rows, target, options))
   for (const [at, row] of rows.entries()) {
     const outcome = outcomes[at]
-    if (outcome === undefined) throw new Error('the store did not say what became of a row')
+    if (outcome === undefined) throw new Error('the store gave no outcome for a row')
     if (outcome.outcome === 'conflict') {
       tally.conflicts += 1
       options.onProblem(conflict(row, outcome))
@@ -184,13 +184,13 @@ function reasonOf({ with: kind, users }: Extract<Outcome, { outcome: 'conflict' 
   const who = users.map(ownerWord).join(', ')
   switch (kind) {
     case 'owner':
-      return users.length === 0 ? 'its owner was taken away: threads assign gives it one' : `it belongs to ${who}`
+      return users.length === 0 ? 'its owner was revoked: threadwarden threads assign gives it an owner' : `it belongs to ${who}`
     case 'observed':
       return `it was run by ${who} under enforcement: observe`
     case 'deleted':
-      return users.length === 0 ? 'it was deleted, and its owner erased' : `it was deleted by its owner ${who}`
+      return users.length === 0 ? 'it was deleted, and its owner was erased' : `it was deleted by its owner ${who}`
     case 'alive':
-      return 'the file says that it was deleted, and it is in use'
+      return 'the file says that it was deleted, but it is in use'
   }
 }
 
@@ -222,7 +222,7 @@ export async function confirmObserved(
         threadId: seen.threadId,
         owner: null,
         users: seen.runners,
-        reason: `several users ran it: ${seen.runners.join(', ')}; threads assign gives it to one of them`,
+        reason: `several users ran it: ${seen.runners.join(', ')}; threadwarden threads assign gives it to one of them`,
       })
     }
     await takeRows(page.flatMap(observedRow), store, tally, options)

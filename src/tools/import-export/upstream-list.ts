@@ -1,4 +1,5 @@
 /** Reads the upstream's own list of threads, for an import from a runtime that keeps one, with the owners from elsewhere. */
+import { sizeText } from '../../document/quantities.ts'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { JsonObject, Json } from '../../core/json/read.ts'
 import { readThreadPage, type ThreadPage } from '../../core/wire/thread-page.ts'
@@ -43,7 +44,7 @@ export async function* upstreamList(parts: UpstreamListParts): AsyncGenerator<Li
       yield* page.threads
       cursor = page.next
       if (cursor !== null && seen.has(cursor))
-        throw new SourceFault('the pages of the upstream do not end: one names itself as the next')
+        throw new SourceFault('the list of the upstream does not end: a page names itself as the next')
       if (cursor !== null) seen.add(cursor)
     } while (cursor !== null)
   }
@@ -70,24 +71,24 @@ async function askPage(
   const bytes = await collect(answer.body, MAX_PAGE_BYTES)
   if (answer.status !== 200)
     throw new SourceFault(`the upstream gave no list: it answered ${answer.status}${hintFor(answer.status)}`)
-  if (bytes === 'broke-off') throw new SourceFault('the upstream broke off in its list')
-  if (bytes === 'too-large') throw new SourceFault(`a page of the upstream's list is larger than ${MAX_PAGE_BYTES} bytes`)
+  if (bytes === 'broke-off') throw new SourceFault('the upstream closed the connection in its list')
+  if (bytes === 'too-large') throw new SourceFault(`a page of the upstream's list is larger than ${sizeText(MAX_PAGE_BYTES)}`)
   const value = jsonOf(bytes)
   const page = value === undefined ? null : readThreadPage(value)
-  if (page === null) throw new SourceFault('what the upstream answered is no list of threads')
+  if (page === null) throw new SourceFault('the answer of the upstream is not a list of threads')
   return page
 }
 
 function hintFor(status: number): string {
   switch (status) {
     case 400:
-      return ': name an agent with --agent, a managed runtime wants one'
+      return ': name an agent with --agent, which a managed runtime requires'
     case 401:
     case 403:
       return ': pass a credential with --token-file, or in upstream.headers'
     case 404:
     case 422:
-      return ': its runner keeps none, import a file'
+      return ': its runner keeps no list, so import a file'
     default:
       return ''
   }
@@ -117,7 +118,7 @@ export function byMapping(mapping: StagingTable): Whose {
   return ({ id }, scope) => {
     const key = { scope, threadId: id }
     const row = mapping.ownerOf(key)
-    if (row === null) return unmapped(key, 'the mapping does not say whose it is')
+    if (row === null) return unmapped(key, 'the mapping has no owner for it')
     if (row === 'disputed') return { kind: 'problems', problems: disputes(mapping, key) }
     return { kind: 'user', user: row.owner, line: row.line }
   }
@@ -128,7 +129,7 @@ export function byField(field: string, issuer: string): Whose {
   return ({ id, item }, scope) => {
     const subject = Object.hasOwn(item, field) ? item[field] : undefined
     if (typeof subject !== 'string' || subject === '')
-      return unmapped({ scope, threadId: id }, `its ${field} does not say whose it is`)
+      return unmapped({ scope, threadId: id }, `its field ${field} does not name an owner`)
     return { kind: 'user', user: `${issuer}:${subject}`, line: null }
   }
 }

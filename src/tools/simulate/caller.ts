@@ -25,7 +25,7 @@ export async function callerOf(presented: Presented, { authentication }: Config,
   const { mode } = authentication
   if (mode === 'off') {
     const unread =
-      presented.kind === 'nothing' ? [] : ['authentication.mode is off: no credential is read, everybody is one user']
+      presented.kind === 'nothing' ? [] : ['authentication.mode is off: no credential is read, all callers are one user']
     return { principal: EVERYBODY, notes: unread }
   }
   switch (presented.kind) {
@@ -43,14 +43,14 @@ async function verified(token: string, authentication: Config['authentication'],
   const issuers = makeIssuers(authentication, {
     sources: new Sources(),
     clock,
-    onFetchFailure: (issuer, message) => void notes.push(`the issuer ${issuer} could not be asked: ${message}`),
+    onFetchFailure: (issuer, message) => void notes.push(`the request to the issuer ${issuer} failed: ${message}`),
   })
   const authenticate = makeAuthenticate({
     mode: authentication.mode,
     issuers,
     tokenCache: 0,
     clock,
-    onClientToken: (userId) => void notes.push(`the token is a client's own, of ${userId}: no person signed in`),
+    onClientToken: (userId) => void notes.push(`the token belongs to the client ${userId}: no user signed in`),
   })
   const answer = await Promise.resolve(authenticate(`Bearer ${token}`)).catch(() => refuse('identity-failed'))
   return { principal: isRefusal(answer) ? answer : answer.principal, notes }
@@ -65,8 +65,8 @@ function asGiven(claims: JsonObject, named: string | undefined, authentication: 
   const fault = isRefusal(principal)
     ? null
     : faultOf(key, issuer, claims, now, issuer.clockTolerance ?? authentication.clockTolerance)
-  const notes = ['the claims are taken as given, nothing is verified']
-  if (fault !== null) notes.push(`a token with these claims alone is refused as ${fault}`)
+  const notes = ['the claims are used as given and not verified']
+  if (fault !== null) notes.push(`a token with only these claims is refused: ${fault}`)
   return { principal, notes }
 }
 

@@ -1,4 +1,5 @@
 /** Describes decisions for the operator at a terminal. */
+import { sizeText } from '../../document/quantities.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import {
   decide,
@@ -11,50 +12,62 @@ import {
 } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { CODES, type Refusal, type RulePlace } from '../../core/reasons.ts'
-import { isOperator, type Relation, type RuleLimits, type Rate, type Rules } from '../../core/decide/rules.ts'
-import type { TriedRule, TriedVerdict } from '../../core/decide/trace.ts'
+import { isOperator, type Relation, type Rule, type RuleLimits, type Rate, type Rules } from '../../core/decide/rules.ts'
+import type { Trace, TriedRule, TriedVerdict } from '../../core/decide/trace.ts'
 
-const VERDICTS: Readonly<Record<TriedVerdict, string>> = {
-  applies: 'applies',
-  failed: 'cannot be evaluated: a claim has another type than it is compared with',
-  method: 'speaks of other methods',
-  who: 'speaks of other callers',
-  issuer: 'speaks of other issuers',
-  role: 'wants a role that the caller does not have',
-  permission: 'wants permissions that the caller does not have',
-  claim: 'wants a claim that the caller does not have',
-  agent: 'speaks of other agents',
-  unless: 'excepts this caller',
-  upstream: 'wants upstream.userScoped to be true',
-  thread: 'speaks of other threads',
-  deleted: 'opens threads of others, but this one was deleted by its owner',
-  unsettled: 'opens threads of others, but it is not settled whose this one is',
+const VERDICTS: Readonly<Record<Exclude<TriedVerdict, 'thread'>, string>> = {
+  applies: 'matches',
+  failed: 'cannot be evaluated: a claim has another type than the value that the rule compares it with',
+  method: 'does not match: rule covers other methods',
+  who: 'does not match: rule covers other callers',
+  issuer: 'does not match: rule covers other issuers',
+  role: 'does not match: caller does not have the role',
+  permission: 'does not match: caller does not have the permissions',
+  claim: 'does not match: caller does not have the claim',
+  agent: 'does not match: rule covers other agents',
+  unless: 'does not match: unless exempts the caller',
+  upstream: 'does not match: upstream.userScoped is not true',
+  deleted: 'does not match: rule covers foreign threads, and the owner deleted this one',
+  unsettled: 'does not match: rule covers foreign threads, and the owner of this one is not confirmed',
 }
 
-export function triedText(one: TriedRule): string {
-  return `${triedVerdict(one)}${one.decides ? ' and decides' : ''}`
+type RelationOf = Pick<Trace, 'relation'>
+
+export function triedText(one: TriedRule, trace: RelationOf): string {
+  return `${triedVerdict(one, trace)}${one.decides ? ', and decides' : ''}`
 }
 
 /** For a request that only observe mode permits: the deciding rule would refuse it. */
-export function observedText(one: TriedRule): string {
-  return `${triedVerdict(one)}${one.decides ? '; lets it through in observe mode' : ''}`
+export function observedText(one: TriedRule, trace: RelationOf): string {
+  return `${triedVerdict(one, trace)}${one.decides ? '; permits in observe mode' : ''}`
 }
 
-function triedVerdict({ rule, verdict }: TriedRule): string {
-  return `${rule.effect} ${placeText(rule)}: ${VERDICTS[verdict]}`
+function triedVerdict({ rule, verdict }: TriedRule, { relation }: RelationOf): string {
+  const text = verdict === 'thread' ? threadVerdict(rule.threads, relation) : VERDICTS[verdict]
+  return `${rule.effect} ${ruleText(rule)}: ${text}`
+}
+
+function threadVerdict(threads: Rule['threads'], relation: Relation | null): string {
+  const covered = threads === null ? 'no threads' : threads.map(relationText).join(', ')
+  return `does not match: thread is ${relation === null ? 'not known' : relationText(relation)}, rule covers ${covered}`
+}
+
+/** A thread without an owner is `unknown` in policies and in data. */
+export function relationText(relation: Relation): string {
+  return relation === 'unknown' ? 'unowned' : relation
 }
 
 export function permitText(permit: Permit, facts: Facts, rules: Rules): string {
   const { observed, descriptor, principal, rule } = permit
   // Decides again instead of using the reason: a rule may hide its refusal.
   const enforced = observed === null ? null : decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce' })
-  if (enforced?.outcome !== 'refused') return `permitted by ${placeText(rule)}`
+  if (enforced?.outcome !== 'refused') return `permitted by ${ruleText(rule)}`
   const { code, reason } = enforced
-  return `permitted in observe mode alone: enforcing refuses ${CODES[code].status} ${code} (${reason})`
+  return `permitted only in observe mode: enforcement: enforce refuses with ${CODES[code].status} ${code} (${reason})`
 }
 
 export function needText({ fact }: Need): string {
-  return fact === 'record' ? 'whose the thread is' : 'what the upstream holds of the thread'
+  return fact === 'record' ? 'the owner of the thread' : 'the history of the thread in the upstream'
 }
 
 /** `403 not-owner (thread-foreign): This conversation is not yours.` */
@@ -65,12 +78,12 @@ export function refusalText({ code, reason }: Refusal): string {
 export function principalText(principal: Principal, { operators }: Pick<Rules, 'operators'>): string {
   if (principal.kind === 'anonymous') {
     return principal.standsForAll
-      ? 'everybody: authentication.mode is off'
+      ? 'all callers are one user: authentication.mode is off'
       : 'anonymous: no credential, authentication.mode is optional'
   }
   const { id, roles, permissions, groups } = principal
   const named = groups.length === 0 ? '' : `; groups: ${listText(groups)}`
-  return `${id}; roles: ${listText(roles)}; permissions: ${listText(permissions)}${named}; ${isOperator(principal, operators) ? 'an operator' : 'no operator'}`
+  return `${id}; roles: ${listText(roles)}; permissions: ${listText(permissions)}${named}; ${isOperator(principal, operators) ? 'operator' : 'not an operator'}`
 }
 
 export function listText(names: readonly string[]): string {
@@ -78,11 +91,11 @@ export function listText(names: readonly string[]): string {
 }
 
 export function recordText(record: OwnerRecord, relation: Relation): string {
-  if (record === null) return 'belongs to nobody: unknown'
-  if (record.seen === true) return `has no owner, and was seen in use under observe: ${relation}`
-  if (record.deleted) return `belongs to ${record.owner}, who deleted it: ${relation}`
-  if (record.provisional === true) return `belongs to ${record.owner}, and no run of it is confirmed: ${relation}`
-  return `belongs to ${record.owner}${record.granted === undefined ? '' : `, granted to the caller for ${GRANTED[record.granted]}`}: ${relation}`
+  if (record === null) return 'has no owner: unowned'
+  if (record.seen === true) return `has no owner, and was used under enforcement: observe: ${relationText(relation)}`
+  if (record.deleted) return `belongs to ${record.owner}, who deleted it: ${relationText(relation)}`
+  if (record.provisional === true) return `belongs to ${record.owner}, with an unconfirmed claim: ${relationText(relation)}`
+  return `belongs to ${record.owner}${record.granted === undefined ? '' : `, granted to the caller for ${GRANTED[record.granted]}`}: ${relationText(relation)}`
 }
 
 export const GRANTED = { read: 'reading', write: 'writing' } as const
@@ -96,12 +109,12 @@ export function idleGrant(
 ): string | null {
   if (record?.granted === undefined || relationOf(record, principal, descriptor, rules) !== 'foreign' || record.deleted)
     return null
-  if (principal.kind === 'anonymous') return 'the grant does not count: nothing can be granted to anonymous callers'
-  if (!rules.sharing) return 'the grant does not count: the policy does not say sharing: true'
+  if (principal.kind === 'anonymous') return 'the grant has no effect: anonymous callers cannot have grants'
+  if (!rules.sharing) return 'the grant has no effect: the policy does not set sharing: true'
   const needed = neededRight(descriptor, principal)
   return needed === 'owner'
-    ? 'the grant is not enough: this stays with the owner'
-    : `the grant is not enough: this has to be granted for ${GRANTED[needed]}`
+    ? 'the grant is not enough: only the owner may do this'
+    : `the grant is not enough: this needs a grant for ${GRANTED[needed]}`
 }
 
 const UNITS = [
@@ -114,15 +127,16 @@ function rateText(rate: Rate): string {
   return `${rate.amount}/${UNITS.find(([per]) => per === rate.per)?.[1] ?? `${rate.per}ms`}`
 }
 
-/** A limit of any kind as in a file; bodies in bytes. */
-export function limitText(limit: RuleLimits[keyof RuleLimits]): string {
+/** A limit as in a file. */
+export function limitText(name: string, limit: RuleLimits[keyof RuleLimits]): string {
   if (limit === undefined) return 'as configured'
-  return typeof limit === 'object' ? rateText(limit) : String(limit)
+  if (typeof limit === 'object') return rateText(limit)
+  return name === 'body' && typeof limit === 'number' ? sizeText(limit) : String(limit)
 }
 
-/** `staff-only (policies/default.yaml:12)` */
-export function placeText({ name, file, line }: RulePlace): string {
-  return `${name} (${file}${line === undefined ? '' : `:${line}`})`
+/** `"staff-only" (line 12)`, where the output names the policy once. */
+export function ruleText({ name, line }: RulePlace): string {
+  return `"${name}"${line === undefined ? '' : ` (line ${line})`}`
 }
 
 export function placeOf({ name, file, line }: RulePlace): RulePlace {

@@ -71,13 +71,13 @@ export function explanationData(explanation: Explanation, question: Question, co
     limits:
       permit === null
         ? null
-        : Object.fromEntries(Object.entries(limitsOf(permit, config)).map(([name, limit]) => [name, limitText(limit)])),
+        : Object.fromEntries(Object.entries(limitsOf(permit, config)).map(([name, limit]) => [name, limitText(name, limit)])),
     upstream: sent,
     notes: notesOn(explanation, question, policy),
   }
 }
 
-/** Limits as in a file; the body in bytes. */
+/** Rates and numbers; the body in bytes. */
 type LimitsOf = Readonly<Record<string, Rate | number | 'off'>>
 
 /** Those of its rule come before those of the configuration, except for requests: they count against both. */
@@ -109,21 +109,21 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
   say(unknown && facts.unknownThread === 'verify' && applies, verifyNote(question))
   say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
-  say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream does for a new thread')
-  say(permit?.claim === true && trace?.relation === 'unknown', `the thread becomes that of ${permit?.owner ?? ''}`)
+  say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream answers for a new thread')
+  say(permit?.claim === true && trace?.relation === 'unknown', `the run claims the thread for ${permit?.owner ?? ''}`)
   const { id, own } = descriptor?.route ?? {}
   say(permit !== null && own === true, 'nothing is sent: the gateway answers itself')
-  say(permit?.claim === true && trace?.relation === 'shared', `the thread stays that of ${permit?.owner ?? ''}`)
-  say(permit !== null && id === 'threads/list', 'the list holds the threads whose messages the caller may read')
+  say(permit?.claim === true && trace?.relation === 'shared', `the thread stays with its owner, ${permit?.owner ?? ''}`)
+  say(permit !== null && id === 'threads/list', 'the list contains the threads whose messages the caller may read')
   say(permit !== null && id === 'info' && policy.rules.nameAgents, 'the answer names only the agents that the caller may use')
-  say(permit !== null && target?.query.has('cursor') === true, 'the cursor is not looked at')
-  say(question.presented.kind === 'token' && explanation.principal?.kind === 'user', 'revocations are not looked at')
+  say(permit !== null && target?.query.has('cursor') === true, 'the cursor is not checked')
+  say(question.presented.kind === 'token' && explanation.principal?.kind === 'user', 'revocations are not checked')
   say(
     permit !== null && mount?.transport === 'auto',
-    `${mount?.place.join('.')}.transport is auto: written as for a multi-route runtime`,
+    `${mount?.place.join('.')}.transport is auto: the request is shown as for a multi-route runtime`,
   )
   say((target?.droppedQueryNames ?? 0) > 0, `dropped from the query: ${target?.droppedQueryNames ?? 0}`)
-  say(id === 'transcribe' && !enveloped, 'a body is read as JSON here; a recording as multipart is not')
+  say(id === 'transcribe' && !enveloped, 'explain reads a body as JSON, and no multipart recording')
   return notes
 }
 
@@ -132,6 +132,6 @@ function isOfBody(outcome: Explanation['outcome']): boolean {
 }
 
 function verifyNote({ upstreamHistory }: Question): string {
-  const held = upstreamHistory === 'none' ? 'nothing' : 'something'
-  return `ownership.unknownThread is verify: the upstream is asked first, and is taken to hold ${held} of the thread`
+  const history = upstreamHistory === 'none' ? 'no history' : 'a history'
+  return `ownership.unknownThread is verify: the gateway asks the upstream first. Assumed here: it has ${history} of the thread (--history)`
 }

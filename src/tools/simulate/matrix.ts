@@ -111,7 +111,7 @@ function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forward
 
 function limits(permit: Permit, config: Config): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(limitsOf(permit, config)).map(([name, limit]) => [`limit of ${name}`, limitText(limit)]),
+    Object.entries(limitsOf(permit, config)).map(([name, limit]) => [`limit of ${name}`, limitText(name, limit)]),
   )
 }
 

@@ -7,7 +7,7 @@ import type { Principal } from '../../core/decide/principal.ts'
 import { CODES, refuse } from '../../core/reasons.ts'
 import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
-import { placeText, triedText } from './decision-text.ts'
+import { ruleText, triedText } from './decision-text.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
 
 export interface TestResult {
@@ -59,7 +59,7 @@ function failuresOf(test: Test, name: string, context: TestContext): readonly st
   })
 }
 
-interface Traced {
+interface Traced extends Pick<Trace, 'relation'> {
   readonly decision: Trace['decision']
   readonly tried: Trace['tried']
 }
@@ -72,7 +72,7 @@ function trace(
   { leaves }: Pick<Test, 'leaves'> = {},
 ): Traced {
   const principal = principals.get(name)
-  if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [] }
+  if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [], relation: null }
   const { threadId } = descriptor.ids
   const facts = threadId === undefined ? threadAccess : { ...threadAccess, record: threads.get(threadId) ?? null }
   return traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
@@ -92,29 +92,29 @@ function against(expect: Test['expect'], traced: Traced): string | null {
   if (fits) return null
   const { outcome, ...more } = wanted
   const details = Object.entries(more).map(([key, value]) => `${key} ${value}`)
-  return `expected ${[outcome, ...details].join(', ')}; came ${cameText(traced)}`
+  return `expected ${[outcome, ...details].join(', ')}; got ${actualText(traced)}`
 }
 
-function cameText({ decision, tried }: Traced): string {
+function actualText({ decision, tried, relation }: Traced): string {
   if (decision.outcome === 'needs') return `no decision: ${decision.fact} is not known`
-  if (decision.outcome === 'permitted') return `permitted by ${placeText(decision.rule)}`
+  if (decision.outcome === 'permitted') return `permitted by ${ruleText(decision.rule)}`
   const { code, reason, rule } = decision
   const said = `refused: ${CODES[code].status} ${code} (${reason})`
-  if (rule !== undefined) return `${said} by ${placeText(rule)}`
-  return tried.length === 0 ? said : `${said}; ${tried.map(triedText).join('; ')}`
+  if (rule !== undefined) return `${said} by ${ruleText(rule)}`
+  return tried.length === 0 ? said : `${said}; ${tried.map((one) => triedText(one, { relation })).join('; ')}`
 }
 
 function listFailures(expected: readonly string[], name: string, context: TestContext): readonly string[] {
   const refused = refusedAs('threads/list', name, context)
-  if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; came ${refused}`]
+  if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; got ${refused}`]
   const principal = context.principals.get(name) as Principal
   const listed = Array.from(context.threads)
     .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.threadAccess))
     .map(([id]) => id)
   const apart = [...listed.filter((id) => !expected.includes(id)), ...expected.filter((id) => !listed.includes(id))]
   if (apart.length === 0) return []
-  const whys = apart.map((id) => `${id} ${cameText(trace(descriptorOf('threads/messages', id), name, context))}`)
-  return [`${name}: expected a list of ${namesText(expected)}; came ${namesText(listed)}: ${whys.join('; ')}`]
+  const whys = apart.map((id) => `${id} ${actualText(trace(descriptorOf('threads/messages', id), name, context))}`)
+  return [`${name}: expected a list of ${namesText(expected)}; got ${namesText(listed)}: ${whys.join('; ')}`]
 }
 
 function agentFailures(
@@ -124,18 +124,18 @@ function agentFailures(
   context: TestContext,
 ): readonly string[] {
   const refused = refusedAs('info', name, context)
-  if (refused !== null) return [`${name}: expected the agents ${namesText(expected)}; came ${refused}`]
+  if (refused !== null) return [`${name}: expected the agents ${namesText(expected)}; got ${refused}`]
   const principal = context.principals.get(name) as Principal
   const { rules } = context.policy
   const named = rules.nameAgents ? of.filter((agentId) => mayUseAgent(agentId, principal, rules, context.threadAccess)) : of
   if (named.length === expected.length && named.every((agentId) => expected.includes(agentId))) return []
-  const all = rules.nameAgents ? '' : ': no rule of the policy names agents, so all of them are told'
-  return [`${name}: expected the agents ${namesText(expected)}; came ${namesText(named)}${all}`]
+  const all = rules.nameAgents ? '' : ': no rule of the policy names agents, so /info lists all of them'
+  return [`${name}: expected the agents ${namesText(expected)}; got ${namesText(named)}${all}`]
 }
 
 function refusedAs(id: RouteId, name: string, context: TestContext): string | null {
   const traced = trace(descriptorOf(id, undefined), name, context)
-  return traced.decision.outcome === 'permitted' ? null : cameText(traced)
+  return traced.decision.outcome === 'permitted' ? null : actualText(traced)
 }
 
 function descriptorOf(id: RouteId, threadId: string | undefined): RouteDescriptor {

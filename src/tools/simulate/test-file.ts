@@ -60,7 +60,7 @@ export function loadTests(file: string, config: Config, policy: Policy): Outcome
   const faults = [
     ...found,
     ...(tested === null || tested.ok ? [] : tested.faults),
-    ...(decisions > MOST_DECISIONS ? [faultAt(document, ['tests'], `come to ${decisions} decisions`, tooMany)] : []),
+    ...(decisions > MOST_DECISIONS ? [faultAt(document, ['tests'], `need ${decisions} decisions`, tooMany)] : []),
   ]
   if (faults.length > 0 || tested?.ok === false) return { ok: false, faults }
   return {
@@ -113,14 +113,14 @@ function readPrincipals({ principals }: TestFile, config: Config, found: Map<str
   for (const [name, value] of Object.entries(principals)) {
     const fault = (message: string, hint: string): void => report(['principals', name], message, hint)
     if (value === 'everybody') {
-      if (mode !== 'off') fault('is everybody, and authentication.mode is not off', 'write anonymous, or name a user')
+      if (mode !== 'off') fault('is everybody, but authentication.mode is not off', 'write anonymous, or name a user')
       found.set(name, EVERYBODY)
     } else if (mode === 'off') {
-      fault('is nobody: authentication.mode is off', 'all callers are one there: everybody')
+      fault('is not possible: authentication.mode is off', 'write everybody: with mode off, all callers are one user')
     } else if (value === 'anonymous') {
       found.set(name, mode === 'optional' ? ANONYMOUS : null)
     } else if (!Object.hasOwn(issuers, value.issuer)) {
-      fault(`no issuer is called ${value.issuer}`, `configured: ${Object.keys(issuers).join(', ')}`)
+      fault(`the configuration has no issuer ${value.issuer}`, `configured: ${Object.keys(issuers).join(', ')}`)
     } else {
       const { roles, permissions, claims } = value
       const attributes = {
@@ -129,7 +129,7 @@ function readPrincipals({ principals }: TestFile, config: Config, found: Map<str
         claims: Object.entries(claims).map(([claim, one]) => [`/${pointed(claim)}`, one] as const),
       }
       const user = makeUser(value.issuer, value.id, attributes, config)
-      if (isRefusal(user)) fault('has no user id any more', "claims take the place of the issuer's claims.id")
+      if (isRefusal(user)) fault('has no user id', 'claims replace the claim that the key claims.id of the issuer names')
       else found.set(name, user)
     }
   }
@@ -151,10 +151,10 @@ function readThreads(
     const named = principals.get(owner)
     const isUser = owner === 'anonymous' || keys.some((key) => owner.startsWith(`${key}:`) && owner.length > key.length + 1)
     if (named === undefined && !isUser && !Object.hasOwn(file.principals, owner)) {
-      report(['threads', id, 'owner'], `${owner} is nobody`, 'a name under principals, or a user id such as corp:bob')
+      report(['threads', id, 'owner'], `${owner} is not a user`, 'write a name under principals, or a user id such as corp:bob')
     }
     if (deleted && granted !== undefined) {
-      report(['threads', id, 'granted'], 'counts for nothing', 'a deletion ends all grants')
+      report(['threads', id, 'granted'], 'has no effect', 'a deletion ends all grants')
     }
     const record = { owner: named === undefined ? owner : (named?.id ?? ANONYMOUS.id), deleted }
     found.set(id, granted === undefined ? record : { ...record, granted })
@@ -165,10 +165,10 @@ function checkTest(test: TestOfFile, at: number, { principals, threads }: TestFi
   const fault = (key: string, message: string, hint?: string): void => report(['tests', at, key], message, hint)
   for (const name of several(test.as)) {
     if (!Object.hasOwn(principals, name))
-      fault('as', `${name} is nobody`, `under principals: ${Object.keys(principals).join(', ')}`)
+      fault('as', `${name} is not a principal`, `under principals: ${Object.keys(principals).join(', ')}`)
   }
   for (const id of test.lists ?? []) {
-    if (!Object.hasOwn(threads, id)) fault('lists', `${id} is not under threads`, 'a list holds no thread without an owner')
+    if (!Object.hasOwn(threads, id)) fault('lists', `${id} is not under threads`, 'a list contains only threads with an owner')
   }
   for (const agent of test.agents ?? []) {
     if (test.of?.includes(agent) !== true) fault('agents', `${agent} is not in of`)
@@ -179,7 +179,7 @@ function checkTest(test: TestOfFile, at: number, { principals, threads }: TestFi
     if (!rows.some((row) => row.id === id)) fault('method', `${id} has no ${test.method as Method}`)
   }
   if (test.leaves === true && !rows.every((row) => row.leave === true))
-    fault('leaves', 'no caller leaves a thread by this route', 'route: threads/grants, method: DELETE')
+    fault('leaves', 'is only for route: threads/grants with method: DELETE', 'remove it')
   const about = rows.filter((row) => row.thread !== undefined)
   if (about.length > 0 && test.thread === undefined) fault('route', `${about[0]?.id ?? ''} is about a thread`, 'add thread:')
   if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')

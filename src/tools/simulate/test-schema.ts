@@ -8,19 +8,19 @@ import { ROUTE_IDS } from '../../core/route/routes.ts'
 const strings = z.array(z.string())
 
 const user = z.strictObject({
-  issuer: z.string().describe('An issuer id.'),
+  issuer: z.string().describe('The issuer id: a key of authentication.issuers.'),
   id: z
     .string()
-    .refine(isUserId, 'is not a subject | write it as the issuer does, without the issuer id')
-    .describe('The subject at the issuer: alice for corp:alice.'),
-  roles: strings.default([]).describe('The roles. They are added to the claims at the pointer of the issuer.'),
-  permissions: strings.default([]).describe('The permissions. They are added to the claims at the pointer of the issuer.'),
-  claims: z.record(z.string(), z.json()).default({}).describe('Further claims of the token.'),
+    .refine(isUserId, 'is not a user id | write it as in the token, without the issuer id')
+    .describe('The user id without the issuer id: write alice for corp:alice.'),
+  roles: strings.default([]).describe('The roles, in the claims where the issuer has them.'),
+  permissions: strings.default([]).describe('The permissions, in the claims where the issuer has them.'),
+  claims: z.record(z.string(), z.json()).default({}).describe('More claims of the token.'),
 })
 
 const principal = z.union(
   [z.enum(['anonymous', 'everybody']), user],
-  'is not a caller | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
+  'is not a principal | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
 )
 
 const thread = z.string().refine(isThreadId, 'is not a thread id')
@@ -41,53 +41,51 @@ const expectation = z.union(
     z.strictObject({
       outcome: outcome.describe('permitted or refused.'),
       code: z
-        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is not a code | docs/reference/errors.md lists them')
+        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is not a code | docs/reference/errors.md lists all codes')
         .optional()
-        .describe('The error code that the caller gets.'),
+        .describe('The code of the answer.'),
       reason: z
-        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is not a reason | docs/reference/errors.md lists them')
+        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is not a reason | docs/reference/errors.md lists all reasons')
         .optional()
         .describe('The reason in the log.'),
       rule: z.string().optional().describe('The name of the rule that decides.'),
     }),
   ],
-  'is not an expected decision | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
+  'is not an expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
 )
 
 const policyTest = z
   .strictObject({
-    name: text.describe('The name of the test in the output.'),
-    as: oneOrMore(z.string(), 'is not a caller | write a name under principals, or a list of names').describe(
-      'The caller by name, or several.',
+    name: text.describe('The name of the test.'),
+    as: oneOrMore(z.string(), 'is not a principal | write a name under principals, or a list of names').describe(
+      'The caller, by a name under principals; or a list.',
     ),
     route: oneOrMore(route, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
       .optional()
-      .describe('The route of the request, or several.'),
+      .describe('The route; or a list.'),
     method: z
       .enum(['GET', 'POST', 'PATCH', 'DELETE'])
       .optional()
-      .describe('The HTTP method; by default every method of the route.'),
-    agent: oneOrMore(agent, 'is not an agent id')
-      .optional()
-      .describe('The agent, on routes about an agent; by default one called default.'),
+      .describe('The HTTP method. Default: every method of the route.'),
+    agent: oneOrMore(agent, 'is not an agent id').optional().describe('The agent, on routes with an agent. Default: default.'),
     thread: oneOrMore(thread, 'is not a thread id')
       .optional()
-      .describe('The thread, on routes about a thread. A thread that is not under threads is unowned.'),
+      .describe('The thread, on routes with a thread. A thread that is not under threads has no owner.'),
     leaves: z
-      .literal(true, 'is nothing else | write true')
+      .literal(true, 'must be true | write true, or remove it')
       .optional()
-      .describe('On DELETE of threads/grants: the caller revokes the grant that names the caller.'),
+      .describe('On DELETE of threads/grants: the caller removes a grant to themselves.'),
     expect: expectation.optional().describe('The expected decision.'),
-    lists: z
-      .array(thread)
+    lists: z.array(thread).optional().describe('Instead of route and expect: exactly the threads in the list of the caller.'),
+    agents: z
+      .array(agent)
       .optional()
-      .describe("Instead of route and expect: the threads under threads that the caller's list has."),
-    agents: z.array(agent).optional().describe('Instead of route and expect: the agents of `of` that /info lists to the caller.'),
-    of: z.array(agent).optional().describe('With agents: the agents of the upstream.'),
+      .describe('Instead of route and expect: the agents of `of` that /info lists for the caller.'),
+    of: z.array(agent).optional().describe('With agents: all agents of the upstream.'),
   })
   .refine(
     ({ expect, lists, agents }) => [expect, lists, agents].filter((one) => one !== undefined).length === 1,
-    'expects nothing, or more than one thing | one of expect, lists, agents',
+    'must have exactly one of expect, lists, agents',
   )
   .refine(
     ({ expect, route: routes }) => (expect === undefined) === (routes === undefined),
@@ -103,22 +101,22 @@ const policyTest = z
 export const testSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
-    policy: text.optional().describe("The policy file, relative to this file; by default the configuration's."),
+    policy: text.optional().describe('The policy file, relative to this file. Default: the policy of the configuration.'),
     principals: z.record(z.string(), principal).describe('The callers, by a name of your choice.'),
     threads: z
       .record(
         thread,
         z.strictObject({
           owner: z.string().describe('The owner: a name under principals, or a user id such as corp:bob.'),
-          deleted: z.boolean().default(false).describe('True if the owner deleted the thread.'),
+          deleted: z.boolean().default(false).describe('true if the owner deleted the thread.'),
           granted: z
             .enum(['read', 'write'], 'is not a right | write read or write')
             .optional()
-            .describe('The right that every other caller has by a grant.'),
+            .describe('The right that the other callers were granted.'),
         }),
       )
       .default({})
-      .describe('The threads with their owners, by id.'),
+      .describe('The threads with an owner, by id.'),
     facts: z
       .strictObject({
         userScoped: z.boolean().optional().describe('Replaces upstream.userScoped.'),
@@ -126,13 +124,13 @@ export const testSchema = z
         upstreamHistory: z
           .enum(['none', 'some'])
           .default('none')
-          .describe('What the upstream has of unowned threads, for unknownThread: verify.'),
+          .describe('The history of unowned threads in the upstream, for unknownThread: verify.'),
       })
       .prefault({})
-      .describe('Settings that replace those of the configuration. The policy is tested as enforced.'),
-    tests: z.array(policyTest).min(1, 'must have a test').describe('The tests.'),
+      .describe('Other facts. Default: as in the configuration. Tests always run as with enforcement: enforce.'),
+    tests: z.array(policyTest).min(1, 'must have at least one test').describe('The tests.'),
   })
-  .meta({ title: 'Threadwarden tests of a policy' })
+  .meta({ title: 'Threadwarden policy tests' })
 
 export type TestFile = z.output<typeof testSchema>
 
