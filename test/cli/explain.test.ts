@@ -378,10 +378,10 @@ void test('a line of the audit log is decided again', async (t) => {
   const { enforcement, unknownThread, userScoped } = READING.facts
   const waiting = JSON.stringify(auditLine(audited({ ...READING, facts: { enforcement, unknownThread, userScoped } })))
   t.match(await explain('--audit', waiting), { code: 1, stdout: /^now +rests on something .*: whose the thread is$/m })
-  t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
-  const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
+  t.match(await run(t, ['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
+  const three = await run(t, ['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
   t.match(three, { code: 2, stderr: /--audit takes one line, and here are 3: tail -1 FILE/ })
-  t.match(await run(['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
+  t.match(await run(t, ['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
 })
 
 void test('a line of the audit log says at which upstream the thread is; one from before there were several is of upstream', async (t) => {

@@ -32,7 +32,7 @@ for (const block of blocks(PAGE, 'console')) {
     t.teardown(remove)
     for (const [name, text] of Object.entries(files())) writeFileSync(join(folder, name), text ?? '')
     const args = command.replace(/^\$ threadwarden /, '').split(' ')
-    const { stdout, stderr } = await run(args, { environment: { SERVICE_TOKEN: 'a-secret' }, folder })
+    const { stdout, stderr } = await run(t, args, { environment: { SERVICE_TOKEN: 'a-secret' }, folder })
     t.equal(stderr, '')
     const whole = said.join('\n')
     const [start = '', rest] = whole.split('…\n')
