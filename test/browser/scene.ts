@@ -62,10 +62,9 @@ export async function startScene(t: Test): Promise<Scene> {
   let stack: Stack | undefined
   const page = await startPage(() => ({ runtimeUrl: stack?.base ?? '', issuer: stack?.issuer ?? '' }))
   t.teardown(() => page.close())
-  const started = (stack = await startStack({
+  const started = (stack = await startStack(t, {
     deployment: { name: 'frontend', environment: { PAGE_ORIGIN: page.url, ADMIN_CREDENTIAL: OPERATOR } },
   }))
-  t.teardown(() => started.close())
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })
   t.teardown(() => browser.close())
   return {

@@ -5,7 +5,7 @@ import { run } from './in-process.ts'
 
 for (const shell of ['bash', 'zsh', 'fish']) {
   void test(`the script for ${shell} names commands and options`, async (t) => {
-    const { code, stdout, stderr } = await run(['completion', shell])
+    const { code, stdout, stderr } = await run(t, ['completion', shell])
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of ['validate', 'threads list', 'user erase', 'completion', 'token-file', 'owner-field', 'dry-run'])
       t.ok(stdout.includes(word), word)
@@ -14,7 +14,7 @@ for (const shell of ['bash', 'zsh', 'fish']) {
 
 for (const args of [[], ['powershell'], ['constructor'], ['bash', 'zsh']]) {
   void test(`threadwarden completion ${args.join(' ')} is wrong usage`, async (t) => {
-    const { code, stdout, stderr } = await run(['completion', ...args])
+    const { code, stdout, stderr } = await run(t, ['completion', ...args])
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, /^threadwarden completion: name one shell: bash, zsh or fish\nSee threadwarden completion --help\.\n$/)
   })
@@ -26,7 +26,7 @@ void test(
   'bash completes commands, their commands and options, and leaves values to its own completion',
   { skip: !hasBash },
   async (t) => {
-    const { stdout: script } = await run(['completion', 'bash'])
+    const { stdout: script } = await run(t, ['completion', 'bash'])
     const complete = (...words: readonly string[]): string => {
       const run = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _threadwarden; echo "${COMPREPLY[*]}"'
       return spawnSync('bash', ['-c', `${script}\n${run}`, 'bash', 'threadwarden', ...words], { encoding: 'utf8' }).stdout.trim()
@@ -46,7 +46,7 @@ void test(
 const hasZsh = spawnSync('zsh', ['--version']).status === 0
 
 void test('zsh completes with the same script', { skip: !hasZsh }, async (t) => {
-  const { stdout: script } = await run(['completion', 'zsh'])
+  const { stdout: script } = await run(t, ['completion', 'zsh'])
   const complete = (...words: readonly string[]): string => {
     const call = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); emulate ksh; _threadwarden; echo "${COMPREPLY[*]}"'
     const { stdout, stderr } = spawnSync(
@@ -65,7 +65,7 @@ void test('zsh completes with the same script', { skip: !hasZsh }, async (t) => 
 const hasFish = spawnSync('fish', ['--version']).status === 0
 
 void test('fish completes commands, their commands and options', { skip: !hasFish }, async (t) => {
-  const { stdout: script } = await run(['completion', 'fish'])
+  const { stdout: script } = await run(t, ['completion', 'fish'])
   const complete = (line: string): readonly string[] => {
     const { stdout } = spawnSync('fish', ['--no-config', '-c', `${script}\ncomplete -C '${line}'`], { encoding: 'utf8' })
     return stdout.split('\n').map((one) => one.split('\t')[0] ?? '')

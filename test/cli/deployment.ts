@@ -6,7 +6,8 @@ import type { Store } from '../../src/store/port/store.ts'
 import type { ThreadKey } from '../../src/store/port/thread.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { run, type Surroundings } from './in-process.ts'
-import { configFile, type Ended } from '../../testing/support/program.ts'
+import type { Ended } from '../../testing/support/decided.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 /** What a test of a command works with. */
 export interface Deployment {
@@ -28,13 +29,13 @@ export async function deployment(t: Test, changes: Changes = {}): Promise<Deploy
   const { file, folder } = configFile(t, changes)
   const store = await openSqliteStore(join(folder, 'ownership.db'))
   t.teardown(() => store.close())
-  return { file, folder, store, ...commandsOn(file) }
+  return { file, folder, store, ...commandsOn(t, file) }
 }
 
 /** The program on a configuration. */
-export function commandsOn(file: string): Pick<Deployment, 'command' | 'commandIn' | 'data'> {
+export function commandsOn(t: Test, file: string): Pick<Deployment, 'command' | 'commandIn' | 'data'> {
   const commandIn = (surroundings: Surroundings, ...args: readonly string[]): Promise<Ended> =>
-    run([...args, '--config', file], surroundings)
+    run(t, [...args, '--config', file], surroundings)
   const command = (...args: readonly string[]): Promise<Ended> => commandIn({}, ...args)
   const data = async (...args: readonly string[]): Promise<unknown> => JSON.parse((await command(...args, '--json')).stdout)
   return { command, commandIn, data }

@@ -22,13 +22,13 @@ void test('an agent that is closed but for a permission', async (t) => {
   const [before, after] = ['old.yaml', 'new.yaml'].map((name) => join(folder, name)) as [string, string]
   writeFileSync(before, SHIPPED)
   writeFileSync(after, FINANCE)
-  const same = await run(['diff', '--config', file, before, before])
+  const same = await run(t, ['diff', '--config', file, before, before])
   t.match(same, {
     code: 0,
     stdout: /^before .*\nafter .*\n\nno difference in \d+ decisions for \d+ kinds of callers\n$/,
     stderr: '',
   })
-  const plain = await run(['diff', '--config', file, before, after])
+  const plain = await run(t, ['diff', '--config', file, before, after])
   t.equal(plain.code, 1)
   t.match(
     plain.stdout,
@@ -38,7 +38,7 @@ void test('an agent that is closed but for a permission', async (t) => {
     plain.stdout,
     /^ {2}before +permitted by "chat" \(line \d+\)\n {2}after +refused: 403 not-allowed \(denied-by-rule\) by "finance-only" \(line \d+\)$/m,
   )
-  const data = await run(['diff', '--config', file, after, before, '--json'])
+  const data = await run(t, ['diff', '--config', file, after, before, '--json'])
   t.equal(data.code, 1)
   const {
     same: isSame,
@@ -62,17 +62,17 @@ void test('a file with a fault is told with its line', async (t) => {
   const [good, bad] = ['good.yaml', 'bad.yaml'].map((name) => join(folder, name)) as [string, string]
   writeFileSync(good, SHIPPED)
   writeFileSync(bad, SHIPPED.replace('allow: [operator]', 'allow: [signed-in]'))
-  const { code, stdout, stderr } = await run(['diff', '--config', file, good, bad])
+  const { code, stdout, stderr } = await run(t, ['diff', '--config', file, good, bad])
   t.same({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, /^error: .*bad\.yaml:\d+: rules\.\d+\.allow: threads\/clear reaches every user's threads/)
-  const data = await run(['diff', '--config', file, bad, good, '--json'])
+  const data = await run(t, ['diff', '--config', file, bad, good, '--json'])
   t.match(JSON.parse(data.stdout), { faults: [{ file: bad }] })
 })
 
 void test('two files, no more and no less', async (t) => {
   const { file } = configFile(t)
   for (const files of [[], ['a.yaml'], ['a.yaml', 'b.yaml', 'c.yaml']]) {
-    t.match(await run(['diff', '--config', file, ...files]), {
+    t.match(await run(t, ['diff', '--config', file, ...files]), {
       code: 2,
       stdout: '',
       stderr: /name two policy files: OLD and NEW/,

@@ -10,11 +10,12 @@ import { QUIET } from '../doctor/machine.ts'
 import { startScene, type Scene } from '../doctor/gateway-scene.ts'
 import { ended, run } from './in-process.ts'
 import type { ConfigTree } from '../../testing/support/gateway.ts'
-import { configFile, type Ended } from '../../testing/support/program.ts'
+import type { Ended } from '../../testing/support/decided.ts'
+import { configFile } from '../../testing/support/program.ts'
 
 /** Runs the doctor on a machine whose disk keeps what is written. */
-function runElsewhere(args: readonly string[]): Promise<Ended> {
-  return ended((terminal) => doctorOn(() => QUIET).run(args, terminal))
+function runElsewhere(t: Test, args: readonly string[]): Promise<Ended> {
+  return ended(t, ['doctor', ...args], (_, terminal) => doctorOn(() => QUIET).run(args, terminal))
 }
 
 /** A gateway before a runtime, both as they should be, and the configuration by which the doctor finds them. */
@@ -51,7 +52,7 @@ interface Data {
 
 void test('where nothing is wrong the exit code is 0, and nothing is on stderr', async (t) => {
   const { file, tokenFile } = await startHealthy(t)
-  const { code, stdout, stderr } = await runElsewhere(['--config', file, '--token-file', tokenFile])
+  const { code, stdout, stderr } = await runElsewhere(t, ['--config', file, '--token-file', tokenFile])
   t.same({ code, stderr }, { code: 0, stderr: '' }, stdout)
   for (const part of ['configuration', 'store', 'issuers', 'upstream', 'gateway']) t.match(stdout, new RegExp(`^${part}$`, 'm'))
   t.match(stdout, /^ {2}ok {7}runtime: a multi-route runtime/m)
@@ -61,7 +62,7 @@ void test('where nothing is wrong the exit code is 0, and nothing is on stderr',
 
 void test('--json says the same to a program', async (t) => {
   const { file, runtime } = await startHealthy(t)
-  const fine = await runElsewhere(['--config', file, '--json'])
+  const fine = await runElsewhere(t, ['--config', file, '--json'])
   const data = JSON.parse(fine.stdout) as Data
   t.match(fine, { code: 0, stderr: '' })
   t.match(data, { healthy: true, counts: { problem: 0, warning: 0 } })
@@ -76,14 +77,14 @@ void test('--json says the same to a program', async (t) => {
     t.same(Object.keys(rest), 'remedy' in rest ? ['remedy'] : [])
   }
   await runtime.close()
-  const broken = await runElsewhere(['--config', file, '--json'])
+  const broken = await runElsewhere(t, ['--config', file, '--json'])
   t.equal(broken.code, 1)
   t.match(JSON.parse(broken.stdout), { healthy: false })
 })
 
 void test('a problem is exit code 1, with its remedy below it', async (t) => {
   const { file } = configFile(t)
-  const { code, stdout } = await runElsewhere(['--config', file])
+  const { code, stdout } = await runElsewhere(t, ['--config', file])
   t.equal(code, 1)
   t.match(stdout, /^ {2}PROBLEM {2}reachable: nothing listens on http:\/\/127\.0\.0\.1:1\n {11}→ start the runtime/m)
   t.match(stdout, /\n1 problem, 0 warnings, /)
@@ -91,7 +92,7 @@ void test('a problem is exit code 1, with its remedy below it', async (t) => {
 
 void test('a warning alone is exit code 1, too, and warnings of the configuration are among the findings', async (t) => {
   const { file } = await startHealthy(t, { upstream: { headers: { 'x-api-key': 'hunter2hunter2' } } })
-  const { code, stdout, stderr } = await runElsewhere(['--config', file])
+  const { code, stdout, stderr } = await runElsewhere(t, ['--config', file])
   t.equal(code, 1)
   t.match(stdout, /^ {2}WARNING {2}.*upstream\.headers\.x-api-key: looks like a secret in plain text\n {11}→ write/m)
   t.match(stdout, /\n0 problems, 1 warning, /)
@@ -100,7 +101,7 @@ void test('a warning alone is exit code 1, too, and warnings of the configuratio
 
 void test('an invalid configuration is exit code 1, every fault of it told and nothing asked', async (t) => {
   const { file } = configFile(t, { 'listen.prot': 1, 'ownership.unknownThread': undefined })
-  const { code, stdout } = await run(['doctor', '--config', file, '--json'])
+  const { code, stdout } = await run(t, ['doctor', '--config', file, '--json'])
   t.equal(code, 1)
   t.match((JSON.parse(stdout) as Data).findings, [
     { check: 'configuration', level: 'problem', message: /ownership\.unknownThread/ },
@@ -112,20 +113,20 @@ void test('an invalid configuration is exit code 1, every fault of it told and n
 void test('--run, --message and --url go to the gateway that is named', async (t) => {
   const { file, tokenFile, base, runtime } = await startHealthy(t)
   const asked = ['--config', file, '--token-file', tokenFile, '--url', `${base}/`, '--timeout', '10s']
-  const { stdout } = await runElsewhere([...asked, '--run', 'default', '--message', 'hello'])
+  const { stdout } = await runElsewhere(t, [...asked, '--run', 'default', '--message', 'hello'])
   t.match(stdout, /run: the run ended after \d+ ms: too fast to see/)
   t.equal(runtime.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/run')).length, 1)
 })
 
 void test('the program itself has the command', async (t) => {
   const { file } = configFile(t)
-  const { code, stdout, stderr } = await run(['doctor', '--config', file, '--timeout', '500ms'])
+  const { code, stdout, stderr } = await run(t, ['doctor', '--config', file, '--timeout', '500ms'])
   t.same({ code, stderr }, { code: 1, stderr: '' })
   t.match(stdout, /^configuration\n {2}ok {7}.* is valid\n/)
 })
 
 void test('doctor --help tells of its options and exit codes', async (t) => {
-  const { code, stdout, stderr } = await run(['doctor', '--help'])
+  const { code, stdout, stderr } = await run(t, ['doctor', '--help'])
   t.same({ code, stderr }, { code: 0, stderr: '' })
   for (const word of [
     '--config FILE',
@@ -155,7 +156,7 @@ for (const [args, message] of [
   [['--config', noFile, '--run', ''], /--run must name an agent/],
 ] as const) {
   void test(`doctor ${args.join(' ').replace(/\/.*\/(?=\w)/, '')} is wrong usage`, async (t) => {
-    const { code, stdout, stderr } = await run(['doctor', ...args])
+    const { code, stdout, stderr } = await run(t, ['doctor', ...args])
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, message)
     t.match(stderr, /See threadwarden doctor --help\.\n$/)

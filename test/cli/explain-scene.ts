@@ -15,7 +15,7 @@ export function scene(t: Test, changes: Changes = {}, files: Readonly<Record<str
   const paths = Object.fromEntries(Object.keys(files).map((name) => [name, join(folder, name)]))
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   const explain = (...args: readonly string[]) =>
-    run([
+    run(t, [
       'explain',
       '--config',
       file,

@@ -389,10 +389,10 @@ void test('a line of the audit log is decided again', async (t) => {
   const { enforcement, unknownThread, userScoped } = READING.facts
   const waiting = JSON.stringify(auditLine(audited({ ...READING, facts: { enforcement, unknownThread, userScoped } })))
   t.match(await explain('--audit', waiting), { code: 3, stdout: /^now +not known: the decision needs the owner of the thread,/m })
-  t.match(await run(['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
-  const three = await run(['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
+  t.match(await run(t, ['explain', '--config', file, '--audit', '{"audit":2}']), { code: 2, stderr: /is no line of the audit/ })
+  const three = await run(t, ['explain', '--config', file, '--audit', `${line}\n${line}\n\n${line}\n`])
   t.match(three, { code: 2, stderr: /--audit takes one line, and got 3: tail -1 FILE/ })
-  t.match(await run(['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
+  t.match(await run(t, ['explain', '--config', file, '--audit', line.slice(1)]), { code: 2, stderr: /a JSON object/ })
 })
 
 void test('a line of the audit log says at which upstream the thread is; one from before there were several is of upstream', async (t) => {
@@ -538,8 +538,8 @@ void test('the outcome is coloured on a terminal, and never in JSON', async (t) 
   const claims = join(folder, 'claims')
   const asked = ['explain', '--config', file, '--method', 'GET', '--target', MESSAGES, '--claims', claims, '--owner'] as const
   const atTerminal = { isTTY: true }
-  t.match((await run([...asked, 'corp:alice'], atTerminal)).stdout, /\u001b\[32mpermitted by .*\u001b\[39m/)
-  t.match((await run([...asked, 'corp:bob'], atTerminal)).stdout, /\u001b\[31mrefused: .*\u001b\[39m/)
-  t.notMatch((await run([...asked, 'corp:bob', '--json'], atTerminal)).stdout, /\u001b/)
-  t.notMatch((await run([...asked, 'corp:bob'])).stdout, /\u001b/)
+  t.match((await run(t, [...asked, 'corp:alice'], atTerminal)).stdout, /\u001b\[32mpermitted by .*\u001b\[39m/)
+  t.match((await run(t, [...asked, 'corp:bob'], atTerminal)).stdout, /\u001b\[31mrefused: .*\u001b\[39m/)
+  t.notMatch((await run(t, [...asked, 'corp:bob', '--json'], atTerminal)).stdout, /\u001b/)
+  t.notMatch((await run(t, [...asked, 'corp:bob'])).stdout, /\u001b/)
 })

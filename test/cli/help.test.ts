@@ -5,7 +5,7 @@ import { run } from './in-process.ts'
 
 for (const form of [['--help'], ['-h'], ['help']]) {
   void test(`threadwarden ${form.join(' ')} lists the commands`, async (t) => {
-    const { code, stdout, stderr } = await run(form)
+    const { code, stdout, stderr } = await run(t, form)
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of [
       'Usage: threadwarden COMMAND',
@@ -50,7 +50,7 @@ for (const [command, options] of [
   ['revoke', ['--config FILE', '--token-id ID', '--user USER', '--before TIME', '--lift', '--list', '--json']],
 ] as const) {
   void test(`threadwarden ${command} --help tells of its options and exit codes`, async (t) => {
-    const [plain, beside] = await Promise.all([run([command, '--help']), run([command, '--bogus', '-h'])])
+    const [plain, beside] = await Promise.all([run(t, [command, '--help']), run(t, [command, '--bogus', '-h'])])
     const { code, stdout, stderr } = plain
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of [`threadwarden ${command}`, 'Exit codes:', ...options]) t.ok(stdout.includes(word), word)
@@ -65,11 +65,11 @@ for (const [group, commands] of [
   ['user', ['export', 'erase']],
 ] as const) {
   void test(`threadwarden ${group} --help lists its commands, and threadwarden ${group} alone does so, too`, async (t) => {
-    const told = await run([group, '--help'])
+    const told = await run(t, [group, '--help'])
     t.match(told, { code: 0, stderr: '' })
     for (const name of commands) t.match(told.stdout, new RegExp(`^  ${name} +\\w`, 'm'))
-    t.same(await run([group, '-h']), told)
-    t.same(await run([group]), told)
+    t.same(await run(t, [group, '-h']), told)
+    t.same(await run(t, [group]), told)
   })
 }
 
@@ -109,7 +109,7 @@ for (const [command, options] of [
   ['user erase', ['USER', '--yes', '--dry-run', '--quiet', '--json']],
 ] as const) {
   void test(`threadwarden ${command} --help tells of its options and exit codes`, async (t) => {
-    const { code, stdout, stderr } = await run([...command.split(' '), '--help', '--bogus'])
+    const { code, stdout, stderr } = await run(t, [...command.split(' '), '--help', '--bogus'])
     t.same({ code, stderr }, { code: 0, stderr: '' })
     for (const word of [`threadwarden ${command}`, '--config FILE', 'Exit codes:', ...options]) t.ok(stdout.includes(word), word)
     for (const line of stdout.split('\n')) t.ok(line.length <= 128, line)
@@ -118,6 +118,6 @@ for (const [command, options] of [
 
 void test('threadwarden --version is that of the package', async (t) => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
-  const ended = await Promise.all([run(['--version']), run(['-V']), run(['-v'])])
+  const ended = await Promise.all([run(t, ['--version']), run(t, ['-V']), run(t, ['-v'])])
   for (const one of ended) t.same(one, { code: 0, stdout: `${version}\n`, stderr: '' })
 })

@@ -8,7 +8,7 @@ import { stringify } from 'yaml'
 import { test, type Test } from 'tap'
 import { startUpstream } from '../../testing/support/upstream.ts'
 import { deployment, key, own, type Deployment } from './deployment.ts'
-import type { Ended } from '../../testing/support/program.ts'
+import type { Ended } from '../../testing/support/decided.ts'
 
 /** What terminals obey: CSI and OSC by ESC and by C1, a title, a carriage return, DEL, bidi overrides, separators, no-break marks. */
 const HOSTILE =

@@ -2,7 +2,7 @@
 import { Readable, Writable } from 'node:stream'
 import { run as runProgram } from '../../src/cli/run.ts'
 import type { Terminal } from '../../src/cli/terminal.ts'
-import type { Ended } from '../../testing/support/program.ts'
+import { sayCommandOnFailure, type Asserting, type Ended } from '../../testing/support/decided.ts'
 
 /** What is around the command. */
 export interface Surroundings {
@@ -29,17 +29,21 @@ class Kept extends Writable {
 
 /** Runs what has the exit code of a command, with streams of its own. */
 export async function ended(
-  work: (terminal: Terminal) => Promise<number>,
+  t: Asserting,
+  args: readonly string[],
+  work: (args: readonly string[], terminal: Terminal) => Promise<number>,
   { environment = {}, isTTY = false }: Surroundings = {},
 ): Promise<Ended> {
   const [stdout, stderr] = [new Kept(isTTY), new Kept(isTTY)]
   // A terminal says what it can show.
   const env = isTTY ? { TERM: 'xterm', ...environment } : environment
-  const code = await work({ stdin: Readable.from([]), stdout, stderr, env })
-  return { code, stdout: stdout.text, stderr: stderr.text }
+  const code = await work(args, { stdin: Readable.from([]), stdout, stderr, env })
+  const ended = { code, stdout: stdout.text, stderr: stderr.text }
+  sayCommandOnFailure(t, args, ended)
+  return ended
 }
 
 /** Runs a command. A fault of the program rejects. */
-export function run(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
-  return ended((terminal) => runProgram(args, terminal), surroundings)
+export function run(t: Asserting, args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+  return ended(t, args, runProgram, surroundings)
 }

@@ -16,7 +16,7 @@ const BOB = 'corp:bob'
 async function startDatabase(t: Test) {
   const { url } = await startPostgres(t)
   const { file, folder } = configFile(t, { 'ownership.store': url })
-  return { url, folder, ...commandsOn(file) }
+  return { url, folder, ...commandsOn(t, file) }
 }
 
 /** A connection of the test's own. */
@@ -103,7 +103,7 @@ void test('what is observed is confirmed, a user is shown and erased, and what i
 
 void test('a server that is away is told without a stack trace, and a copy is made otherwise', async (t) => {
   const { file } = configFile(t, { 'ownership.store': 'postgres://me:hunter2hunter2@127.0.0.1:1/db' })
-  const { command } = commandsOn(file)
+  const { command } = commandsOn(t, file)
   for (const line of [
     ['threads', 'list'],
     ['threads', 'stats'],

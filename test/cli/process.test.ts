@@ -9,17 +9,17 @@ import { configFile, run } from '../../testing/support/program.ts'
 
 void test('exit code 0: the result is on stdout', async (t) => {
   const { file } = configFile(t)
-  t.same(await run(['validate', '--config', file]), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
+  t.same(await run(t, ['validate', '--config', file]), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
 })
 
 void test('exit code 1: the faults are on stderr', async (t) => {
   const { file } = configFile(t, { 'listen.port': '${env:PORT}' })
-  t.match(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr: /the environment has no PORT/ })
-  t.match(await run(['validate', '--config', file], { environment: { PORT: '8080' } }), { code: 0 })
+  t.match(await run(t, ['validate', '--config', file]), { code: 1, stdout: '', stderr: /the environment has no PORT/ })
+  t.match(await run(t, ['validate', '--config', file], { environment: { PORT: '8080' } }), { code: 0 })
 })
 
 void test('exit code 2: wrong usage is on stderr', async (t) => {
-  t.match(await run(['validate']), {
+  t.match(await run(t, ['validate']), {
     code: 2,
     stdout: '',
     stderr: /^threadwarden validate: --config FILE is missing: THREADWARDEN_CONFIG is not set/,
@@ -29,7 +29,7 @@ void test('exit code 2: wrong usage is on stderr', async (t) => {
 void test('a line of the audit log is read from stdin', async (t) => {
   const { file } = configFile(t)
   const stdin = JSON.stringify(auditLine(audited(READING)))
-  t.match(await run(['explain', '--audit', '-', '--config', file], { stdin }), { code: 0, stdout: /^same +yes$/m, stderr: '' })
+  t.match(await run(t, ['explain', '--audit', '-', '--config', file], { stdin }), { code: 0, stdout: /^same +yes$/m, stderr: '' })
 })
 
 void test('stdout has colours at a terminal, unless the environment has NO_COLOR', async (t) => {
@@ -40,8 +40,8 @@ void test('stdout has colours at a terminal, unless the environment has NO_COLOR
   const node = ['--import', 'data:text/javascript,process.stdout.isTTY=process.stderr.isTTY=true']
   const asked = ['threads', 'owner', 't-1', '--config', file]
   const environment = { TERM: 'xterm' }
-  t.match((await run(asked, { node, environment })).stdout, '\u001b[1m')
-  t.notMatch((await run(asked, { node, environment: { ...environment, NO_COLOR: '1' } })).stdout, '\u001b')
-  t.notMatch((await run(asked, { environment })).stdout, '\u001b', 'nor in a pipe')
-  t.match((await run(asked, { environment: { FORCE_COLOR: '1' } })).stdout, '\u001b[1m', 'unless that is wanted')
+  t.match((await run(t, asked, { node, environment })).stdout, '\u001b[1m')
+  t.notMatch((await run(t, asked, { node, environment: { ...environment, NO_COLOR: '1' } })).stdout, '\u001b')
+  t.notMatch((await run(t, asked, { environment })).stdout, '\u001b', 'nor in a pipe')
+  t.match((await run(t, asked, { environment: { FORCE_COLOR: '1' } })).stdout, '\u001b[1m', 'unless that is wanted')
 })

@@ -8,7 +8,8 @@ import { makeRevocationList } from '../../src/store/revocations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { until } from '../../testing/support/until.ts'
 import { run } from './in-process.ts'
-import { configFile, run as runProcess, type Ended } from '../../testing/support/program.ts'
+import type { Ended } from '../../testing/support/decided.ts'
+import { configFile, run as runProcess } from '../../testing/support/program.ts'
 import type { Changes } from '../../testing/support/configuration.ts'
 
 const ALICE = 'corp:alice'
@@ -19,7 +20,7 @@ async function deployment(t: Test, changes: Changes = {}) {
   const { file, folder } = configFile(t, changes)
   const store = await openSqliteStore(join(folder, 'ownership.db'))
   t.teardown(() => store.close())
-  const revoked = (...args: readonly string[]): Promise<Ended> => run(['revoke', '--config', file, ...args])
+  const revoked = (...args: readonly string[]): Promise<Ended> => run(t, ['revoke', '--config', file, ...args])
   return { file, folder, store, revoked }
 }
 
@@ -29,7 +30,7 @@ const without = (all: readonly Revocation[]) =>
 
 void test('what is revoked in one process is in force in another, and so is what is lifted', async (t) => {
   const { file, store } = await deployment(t)
-  const revoked = (...args: readonly string[]): Promise<Ended> => runProcess(['revoke', '--config', file, ...args])
+  const revoked = (...args: readonly string[]): Promise<Ended> => runProcess(t, ['revoke', '--config', file, ...args])
   const list = await makeRevocationList(store)
   t.teardown(() => list.stop())
   const ofAlice = { tokenId: 'j-1', issuedAt: 0, expiresAt: undefined }
@@ -135,7 +136,7 @@ void test('a user of an issuer that the configuration no longer has can still be
 
 void test('a store that is not there is not made: no gateway would look at it', async (t) => {
   const { file, folder } = configFile(t)
-  const { code, stdout, stderr } = await run(['revoke', '--config', file, '--token-id', 'j'])
+  const { code, stdout, stderr } = await run(t, ['revoke', '--config', file, '--token-id', 'j'])
   t.same({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, /^error: the store .*ownership\.db does not exist: check ownership\.store/)
   t.equal(existsSync(join(folder, 'ownership.db')), false)
@@ -144,13 +145,13 @@ void test('a store that is not there is not made: no gateway would look at it', 
 void test('a store that is none, and a configuration that is invalid, are told without a stack trace', async (t) => {
   const { file, folder } = configFile(t)
   writeFileSync(join(folder, 'ownership.db'), 'this is no database, and long enough to be seen as none\n'.repeat(20))
-  const broken = await run(['revoke', '--config', file, '--list'])
+  const broken = await run(t, ['revoke', '--config', file, '--list'])
   t.match(broken, {
     code: 1,
     stdout: '',
     stderr: /^error: the ownership store .*ownership\.db cannot be opened for writing: [^\n]*\n$/,
   })
-  const invalid = await run(['revoke', '--config', configFile(t, { 'listen.prot': 1 }).file, '--list'])
+  const invalid = await run(t, ['revoke', '--config', configFile(t, { 'listen.prot': 1 }).file, '--list'])
   t.match(invalid, { code: 1, stdout: '', stderr: /^error: .*: listen\.prot: is not a known key [^\n]*\n$/ })
 })
 

@@ -37,7 +37,7 @@ const CLOSED = [
 
 void test('every route of the shipped policy is listed', async (t) => {
   const { file } = configFile(t, { 'upstream.publicPath': '/chat' })
-  const { code, stdout, stderr } = await run(['routes', '--config', file, '--json'])
+  const { code, stdout, stderr } = await run(t, ['routes', '--config', file, '--json'])
   t.same({ code, stderr }, { code: 0, stderr: '' })
   const { routes } = JSON.parse(stdout) as Listed
   t.same(
@@ -61,7 +61,7 @@ void test('every route of the shipped policy is listed', async (t) => {
       ['DELETE', 'owner', ['own']],
     ],
   )
-  const plain = await run(['routes', '--config', file])
+  const plain = await run(t, ['routes', '--config', file])
   t.match(plain.stdout, /^threads +unknownThread claim, userScoped false, sharing true$/m)
   t.match(
     plain.stdout,
@@ -78,7 +78,7 @@ void test('a rule that can speak of nobody opens nothing', async (t) => {
   const about = async (changes: Readonly<Record<string, unknown>>, rules: string) => {
     const { file, folder } = configFile(t, { policy: './policy.yaml', ...changes })
     writeFileSync(join(folder, 'policy.yaml'), `version: 1\noperators: [{ role: operator }]\nrules:\n${rules}`)
-    const { routes } = JSON.parse((await run(['routes', '--config', file, '--json'])).stdout) as Listed
+    const { routes } = JSON.parse((await run(t, ['routes', '--config', file, '--json'])).stdout) as Listed
     return routes.filter(({ closed }) => !closed).map(({ route }) => route)
   }
   const anonymous = '- { routes: [info], allow: [anonymous] }'
@@ -109,7 +109,7 @@ void test('with several upstreams the routes of each stand under its name; an ag
     'upstreams.legal': { url: 'http://127.0.0.1:2', basePath: '/api/copilotkit', publicPath: '/legal', userScoped: true },
     'agents.research': { url: 'http://127.0.0.1:3', path: '/awp/', unknownThread: 'deny' },
   })
-  const plain = (await run(['routes', '--config', file])).stdout
+  const plain = (await run(t, ['routes', '--config', file])).stdout
   t.match(plain, /^threads +upstream: unknownThread claim, userScoped false, sharing true$/m)
   t.match(plain, /^ +upstreams\.legal: unknownThread claim, userScoped true$/m)
   t.match(plain, /^ +agents\.research: unknownThread deny, userScoped false$/m)
@@ -119,17 +119,20 @@ void test('with several upstreams the routes of each stand under its name; an ag
   t.equal(plain.match(/^# /gm)?.length, 3)
   t.match(plain, /^POST +\/legal\/threads\/subscribe +threads\/subscribe\n/m, 'open where that upstream is user-scoped')
   t.match(plain, /^POST +\/api\/copilotkit\/threads\/subscribe +threads\/subscribe {2}closed\n/m)
-  const data = JSON.parse((await run(['routes', '--config', file, '--json'])).stdout) as { routes: object[]; upstreams: object[] }
+  const data = JSON.parse((await run(t, ['routes', '--config', file, '--json'])).stdout) as {
+    routes: object[]
+    upstreams: object[]
+  }
   t.match(data.upstreams, [{ scope: '' }, { scope: 'legal', publicPath: '/legal' }, { scope: 'research', unknownThread: 'deny' }])
   t.match(
     data.routes.find((one) => (one as { scope?: string }).scope === 'research'),
     { route: 'agent/run', path: '/agents/research' },
   )
-  const alone = await run(['routes', '--config', configFile(t).file])
+  const alone = await run(t, ['routes', '--config', configFile(t).file])
   t.notMatch(alone.stdout, /^#/m, 'nothing of it where there is one')
 })
 
 void test('a fault of the configuration ends it', async (t) => {
   const { file } = configFile(t, { 'listen.prot': 1 })
-  t.match(await run(['routes', '--config', file]), { code: 1, stdout: '', stderr: /listen\.prot/ })
+  t.match(await run(t, ['routes', '--config', file]), { code: 1, stdout: '', stderr: /listen\.prot/ })
 })

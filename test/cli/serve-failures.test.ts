@@ -8,7 +8,7 @@ import { configFile, run as runProcess } from '../../testing/support/program.ts'
 
 void test('an invalid configuration is not served: every fault is told', async (t) => {
   const { file } = configFile(t, { 'listen.prot': 1, 'ownership.unknownThread': undefined })
-  const { code, stdout, stderr } = await runProcess(['serve', '--config', file])
+  const { code, stdout, stderr } = await runProcess(t, ['serve', '--config', file])
   t.same({ code, stdout }, { code: 1, stdout: '' })
   t.match(stderr, /^error: .*: ownership\.unknownThread: .*\nerror: .*: listen\.prot: is not a known key .*\n$/)
 })
@@ -17,7 +17,7 @@ void test('a file that is no YAML at all is told without a stack trace', async (
   const { file } = configFile(t)
   for (const text of ['listen: *anywhere\n', 'listen: [\n', '']) {
     writeFileSync(file, text)
-    const { code, stdout, stderr } = await run(['serve', '--config', file])
+    const { code, stdout, stderr } = await run(t, ['serve', '--config', file])
     t.same({ code, stdout }, { code: 1, stdout: '' }, JSON.stringify(text))
     t.match(stderr, new RegExp(`^error: ${file}`))
     t.notMatch(stderr, /\n\s+at /)
@@ -35,7 +35,7 @@ for (const [listener, workers] of [
     t.teardown(() => void other.close())
     const { port } = other.address() as AddressInfo
     const { file } = configFile(t, { [`${listener}.port`]: port, workers })
-    const { code, stdout, stderr } = await runProcess(['serve', '--config', file])
+    const { code, stdout, stderr } = await runProcess(t, ['serve', '--config', file])
     t.equal(code, 1)
     t.match(
       stderr,
@@ -50,7 +50,7 @@ for (const [listener, workers] of [
 void test('a store that cannot be written is told by its path', async (t) => {
   const { file, folder } = configFile(t, { 'ownership.store': 'sqlite:./taken/ownership.db' })
   mkdirSync(join(folder, 'taken', 'ownership.db'), { recursive: true })
-  const { code, stdout, stderr } = await runProcess(['serve', '--config', file])
+  const { code, stdout, stderr } = await runProcess(t, ['serve', '--config', file])
   t.same({ code, stdout }, { code: 1, stdout: '' })
   t.ok(stderr.startsWith(`error: the ownership store ${join(folder, 'taken', 'ownership.db')} cannot be opened for writing: `))
   t.match(stderr, /check ownership\.store and the permissions of its folder\n$/)

@@ -30,7 +30,7 @@ function makeOld(file: string): void {
 void test('migrate brings an old store to the schema of this program, and says from which', async (t) => {
   const { file, folder } = configFile(t)
   const path = join(folder, 'ownership.db')
-  const { command, data } = commandsOn(file)
+  const { command, data } = commandsOn(t, file)
   makeOld(path)
   const before = readFileSync(path)
   t.match(await command('store', 'migrate', '--check'), {
@@ -53,7 +53,7 @@ void test('migrate brings an old store to the schema of this program, and says f
 void test('migrate makes a store that is not there; a look does not', async (t) => {
   const { file, folder } = configFile(t)
   const path = join(folder, 'ownership.db')
-  const { command, data } = commandsOn(file)
+  const { command, data } = commandsOn(t, file)
   t.match(await command('store', 'migrate', '--check'), { code: 1, stdout: /does not exist: store migrate creates it/ })
   t.equal(existsSync(path), false)
   t.same(await data('store', 'migrate'), { from: null, to: SCHEMA_VERSION, migrated: true })
@@ -64,7 +64,7 @@ void test('migrate says what is wrong with a store that it cannot take', async (
   const { file, folder } = configFile(t)
   writeFileSync(join(folder, 'ownership.db'), 'this is no database, and long enough to be seen as none\n'.repeat(20))
   for (const check of [[], ['--check']])
-    t.match(await commandsOn(file).command('store', 'migrate', ...check), {
+    t.match(await commandsOn(t, file).command('store', 'migrate', ...check), {
       code: 1,
       stdout: '',
       stderr: /^error: .*ownership\.db cannot be opened/,
@@ -80,7 +80,7 @@ void test('a backup holds what the store holds, and can be used in its place', a
   t.equal(statSync(target).mode & 0o777, 0o600)
   const other = configFile(t)
   copyFileSync(target, join(other.folder, 'ownership.db'))
-  t.match(await commandsOn(other.file).command('threads', 'owner', 't-1'), { code: 0, stdout: /^owner +corp:alice$/m })
+  t.match(await commandsOn(t, other.file).command('threads', 'owner', 't-1'), { code: 0, stdout: /^owner +corp:alice$/m })
 })
 
 void test('a backup is written over a file only with --force', async (t) => {
@@ -99,7 +99,7 @@ void test('a backup is written over a file only with --force', async (t) => {
 void test('a backup of a store that is not there is none', async (t) => {
   const { file, folder } = configFile(t)
   const target = join(folder, 'copy.db')
-  t.match(await commandsOn(file).command('store', 'backup', target), {
+  t.match(await commandsOn(t, file).command('store', 'backup', target), {
     code: 1,
     stdout: '',
     stderr: /ownership\.db does not exist: check ownership\.store/,

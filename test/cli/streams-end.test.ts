@@ -45,7 +45,7 @@ void test('streams end in both processes: by expiry, and when the command revoke
     () => 'broke off',
   )
   await upstream.arrived(5)
-  t.match(await run(['revoke', '--config', files[0], '--user', 'corp:alice']), { code: 0 })
+  t.match(await run(t, ['revoke', '--config', files[0], '--user', 'corp:alice']), { code: 0 })
   for (const stream of streams) t.match((await stream).text, /"type":"RUN_ERROR"[^]*"code":"credential-invalid"/)
   for (const base of bases) {
     const refused = await call(`${base}/info`, { token: tokenOf('alice') })

@@ -79,11 +79,16 @@ void test('entries stand below each other, and those without a line are left out
 })
 
 void test('errors and warnings are coloured on a terminal, and nothing that follows them', async (t) => {
-  const said = (surroundings: Parameters<typeof ended>[1]) =>
-    ended((terminal) => {
-      for (const line of ['error: \u001b[1mwrong', 'warning: odd', 'an error: none']) complain(terminal, line)
-      return Promise.resolve(0)
-    }, surroundings)
+  const said = (surroundings: Parameters<typeof ended>[3]) =>
+    ended(
+      t,
+      [],
+      (_, terminal) => {
+        for (const line of ['error: \u001b[1mwrong', 'warning: odd', 'an error: none']) complain(terminal, line)
+        return Promise.resolve(0)
+      },
+      surroundings,
+    )
   t.equal(
     (await said({ isTTY: true })).stderr,
     '\u001b[31merror:\u001b[39m \\u{1b}[1mwrong\n\u001b[33mwarning:\u001b[39m odd\nan error: none\n',

@@ -25,7 +25,7 @@ function files(t: Parameters<typeof configFile>[0], texts: Readonly<Record<strin
   const { file, folder } = configFile(t)
   for (const [name, text] of Object.entries(texts)) writeFileSync(join(folder, name), text)
   const paths = Object.keys(texts).map((name) => join(folder, name))
-  return { file, folder, paths, tested: (...more: string[]) => run(['test', '--config', file, ...paths, ...more]) }
+  return { file, folder, paths, tested: (...more: string[]) => run(t, ['test', '--config', file, ...paths, ...more]) }
 }
 
 void test('all pass', async (t) => {
@@ -80,12 +80,12 @@ void test('a huge file is not read', async (t) => {
 
 void test('without a test file it is wrong usage', async (t) => {
   const { file } = configFile(t)
-  t.match(await run(['test', '--config', file]), { code: 2, stdout: '', stderr: /name a test file/ })
+  t.match(await run(t, ['test', '--config', file]), { code: 2, stdout: '', stderr: /name a test file/ })
 })
 
 void test('the policies that are shipped pass their tests', async (t) => {
   const folder = join(ROOT, 'policies/tests')
   const { file } = configFile(t)
-  const { code, stdout } = await run(['test', '--config', file, ...readdirSync(folder).map((name) => join(folder, name))])
+  const { code, stdout } = await run(t, ['test', '--config', file, ...readdirSync(folder).map((name) => join(folder, name))])
   t.equal(code, 0, stdout)
 })

@@ -21,7 +21,7 @@ async function fillStore(store: Store): Promise<void> {
 void test('stdout has the lines and nothing else', async (t) => {
   const { file, store } = await deployment(t)
   await fillStore(store)
-  const { code, stdout, stderr } = await run(['threads', 'export', '--config', file])
+  const { code, stdout, stderr } = await run(t, ['threads', 'export', '--config', file])
   t.same({ code, stderr }, { code: 0, stderr: '' })
   t.match(stdout, /^thread,user,agent,name,archived,created,used\na,corp:alice,default,,false,\S+Z,\S+Z\nc,corp:bob,\S+\n$/)
 })

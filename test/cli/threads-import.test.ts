@@ -42,7 +42,7 @@ void test('a file is imported, in either format, and the counts are told', async
 
 void test('stdin is read to its end', async (t) => {
   const { file, store } = await deployment(t)
-  const ended = await run(['threads', 'import', '-', '--format', 'jsonl', '--config', file], {
+  const ended = await run(t, ['threads', 'import', '-', '--format', 'jsonl', '--config', file], {
     stdin: '{"thread":"a","user":"corp:alice"}',
   })
   t.match(ended, { code: 0, stdout: /^1 +added$/m, stderr: '' })
@@ -95,7 +95,7 @@ void test('a dry run says what would become of it', async (t) => {
 
 void test('a store that is not there is made, and said to be; by a dry run it is not', async (t) => {
   const { file, folder } = configFile(t)
-  const { command } = commandsOn(file)
+  const { command } = commandsOn(t, file)
   const csv = written(folder, 'threads.csv', 'thread,user', 'a,corp:alice')
   const store = join(folder, 'ownership.db')
   const dry = await command('threads', 'import', csv, '--dry-run')

@@ -32,9 +32,8 @@ for (const [args, message] of [
   [['test', 'a.yaml', '--junit'], /^threadwarden test: Option '--junit <value>' argument missing/],
   [['validate', 'threadwarden.yaml'], /^threadwarden validate: Unexpected argument 'threadwarden\.yaml'/],
 ] as const) {
-  const ended = run(args)
   void test(`threadwarden ${args.join(' ')} is wrong usage`, async (t) => {
-    const { code, stdout, stderr } = await ended
+    const { code, stdout, stderr } = await run(t, args)
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, message)
     t.match(stderr, seeHelp)
@@ -96,7 +95,7 @@ for (const [line, message] of [
   ['user erase corp:a corp:b', /name one user/],
 ] as const) {
   void test(`threadwarden ${line} is wrong usage`, async (t) => {
-    const { code, stdout, stderr } = await run(line.split(' '))
+    const { code, stdout, stderr } = await run(t, line.split(' '))
     t.same({ code, stdout }, { code: 2, stdout: '' })
     t.match(stderr, message)
     t.match(stderr, seeHelp)
@@ -140,7 +139,7 @@ for (const line of [
 ]) {
   void test(`threadwarden ${line} makes no store where there is none: no gateway would look at it`, async (t) => {
     const { file, folder } = configFile(t)
-    const { code, stdout, stderr } = await commandsOn(file).command(...line.split(' '))
+    const { code, stdout, stderr } = await commandsOn(t, file).command(...line.split(' '))
     t.same({ code, stdout }, { code: 1, stdout: '' })
     t.match(
       stderr,
@@ -151,7 +150,7 @@ for (const line of [
 }
 
 void test('threadwarden alone says what there is', async (t) => {
-  const { code, stdout, stderr } = await run([])
+  const { code, stdout, stderr } = await run(t, [])
   t.same({ code, stderr }, { code: 0, stderr: '' })
   t.match(stdout, /Usage: threadwarden COMMAND/)
 })

@@ -12,13 +12,13 @@ const WARNED = { 'upstream.headers': { 'x-api-key': 'hunter2' } }
 
 void test('a valid configuration is said to be', async (t) => {
   const { file } = configFile(t)
-  t.same(await run(['validate', '--config', file]), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
-  t.same(await run(['validate', `--config=${file}`, '--strict']), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
+  t.same(await run(t, ['validate', '--config', file]), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
+  t.same(await run(t, ['validate', `--config=${file}`, '--strict']), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
 })
 
 void test('every fault of an invalid one is on stderr, a line each', async (t) => {
   const { file } = configFile(t, INVALID)
-  const { code, stdout, stderr } = await run(['validate', '--config', file])
+  const { code, stdout, stderr } = await run(t, ['validate', '--config', file])
   t.same({ code, stdout }, { code: 1, stdout: '' })
   const lines = stderr.trimEnd().split('\n')
   t.equal(lines.length, 3)
@@ -30,7 +30,7 @@ void test('every fault of an invalid one is on stderr, a line each', async (t) =
 
 void test('--json prints them as data on stdout, and nothing else', async (t) => {
   const { file } = configFile(t, INVALID)
-  const { code, stdout, stderr } = await run(['validate', '--config', file, '--json'])
+  const { code, stdout, stderr } = await run(t, ['validate', '--config', file, '--json'])
   t.same({ code, stderr }, { code: 1, stderr: '' })
   const read = JSON.parse(stdout) as { faults: object[] }
   t.match(read, {
@@ -44,7 +44,7 @@ void test('--json prints them as data on stdout, and nothing else', async (t) =>
 
 void test('--json of a valid one has nothing in its lists', async (t) => {
   const { file } = configFile(t)
-  const { code, stdout } = await run(['validate', '--config', file, '--json'])
+  const { code, stdout } = await run(t, ['validate', '--config', file, '--json'])
   t.equal(code, 0)
   t.same(JSON.parse(stdout), { valid: true, faults: [], warnings: [] })
 })
@@ -52,10 +52,10 @@ void test('--json of a valid one has nothing in its lists', async (t) => {
 void test('warnings alone are valid; with --strict they are not', async (t) => {
   const { file } = configFile(t, WARNED)
   const warning = /^warning: .*:\d+: upstream\.headers\.x-api-key: looks like a secret in plain text \(.*\)\n$/
-  const lenient = await run(['validate', '--config', file])
+  const lenient = await run(t, ['validate', '--config', file])
   t.match(lenient, { code: 0, stdout: `${file} is valid\n`, stderr: warning })
-  t.match(await run(['validate', '--config', file, '--strict']), { code: 1, stdout: '', stderr: warning })
-  const data = await run(['validate', '--config', file, '--strict', '--json'])
+  t.match(await run(t, ['validate', '--config', file, '--strict']), { code: 1, stdout: '', stderr: warning })
+  const data = await run(t, ['validate', '--config', file, '--strict', '--json'])
   t.match(JSON.parse(data.stdout), { valid: false, faults: [], warnings: [{ path: 'upstream.headers.x-api-key' }] })
   t.notMatch(lenient.stderr + data.stdout, /hunter2/, 'and the secret is not repeated')
 })
@@ -64,23 +64,23 @@ void test('a file that is not there is a failure, not wrong usage', async (t) =>
   const { folder } = configFile(t)
   const file = join(folder, 'nope.yaml')
   const stderr = `error: ${file}: does not exist (check the path)\n`
-  t.same(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr })
+  t.same(await run(t, ['validate', '--config', file]), { code: 1, stdout: '', stderr })
 })
 
 void test('references are filled in from the environment', async (t) => {
   const { file } = configFile(t, { 'listen.port': '${env:PORT}' })
-  t.match(await run(['validate', '--config', file]), { code: 1, stderr: /the environment has no PORT/ })
-  t.match(await run(['validate', '--config', file], { environment: { PORT: '8080' } }), { code: 0 })
+  t.match(await run(t, ['validate', '--config', file]), { code: 1, stderr: /the environment has no PORT/ })
+  t.match(await run(t, ['validate', '--config', file], { environment: { PORT: '8080' } }), { code: 0 })
 })
 
 void test('a store that serve could not open is a fault, and nothing is made of one', async (t) => {
   const { file, folder } = configFile(t, { 'ownership.store': 'sqlite:./data/ownership.db' })
   const data = join(folder, 'data')
   const before = readdirSync(folder)
-  t.match(await run(['validate', '--config', file]), { code: 0 }, 'one that is not there yet can be made')
+  t.match(await run(t, ['validate', '--config', file]), { code: 0 }, 'one that is not there yet can be made')
   t.same(readdirSync(folder), before, 'and is not')
   writeFileSync(data, '')
-  t.match(await run(['validate', '--config', file]), {
+  t.match(await run(t, ['validate', '--config', file]), {
     code: 1,
     stderr: /ownership\.store: .*data is not a folder that can be written to/,
   })
@@ -94,8 +94,8 @@ void test('a store of a newer program, or one that is none, is a fault for valid
   ] as const) {
     const { file, folder } = configFile(t, { 'ownership.store': `sqlite:./${name}` })
     await make(join(folder, name))
-    t.match(await run(['validate', '--config', file]), { code: 1, stdout: '', stderr: message }, name)
-    t.match(await runProcess(['serve', '--config', file]), { code: 1 }, `${name} is not served`)
+    t.match(await run(t, ['validate', '--config', file]), { code: 1, stdout: '', stderr: message }, name)
+    t.match(await runProcess(t, ['serve', '--config', file]), { code: 1 }, `${name} is not served`)
   }
 })
 
@@ -109,18 +109,18 @@ async function newer(path: string): Promise<void> {
 void test('two listeners on one port are a fault for validate as for serve', async (t) => {
   const { file } = configFile(t, { 'listen.port': 18_080, 'health.port': 18_080 })
   const message = /health\.port: is that of listen, too/
-  t.match(await run(['validate', '--config', file]), { code: 1, stderr: message })
-  t.match(await runProcess(['serve', '--config', file]), { code: 1, stderr: message })
+  t.match(await run(t, ['validate', '--config', file]), { code: 1, stderr: message })
+  t.match(await runProcess(t, ['serve', '--config', file]), { code: 1, stderr: message })
 })
 
 void test('the configuration is that of -c, of the environment, or threadwarden.yaml in the working directory', async (t) => {
   const { file, folder } = configFile(t)
-  t.match(await run(['validate', '-c', file]), { code: 0 })
-  t.match(await run(['validate'], { environment: { THREADWARDEN_CONFIG: file } }), { code: 0, stdout: `${file} is valid\n` })
-  const named = await run(['validate', '--config', '/nowhere.yaml'], { environment: { THREADWARDEN_CONFIG: file } })
+  t.match(await run(t, ['validate', '-c', file]), { code: 0 })
+  t.match(await run(t, ['validate'], { environment: { THREADWARDEN_CONFIG: file } }), { code: 0, stdout: `${file} is valid\n` })
+  const named = await run(t, ['validate', '--config', '/nowhere.yaml'], { environment: { THREADWARDEN_CONFIG: file } })
   t.match(named, { code: 1, stderr: /nowhere\.yaml: does not exist/ }, 'the option wins')
-  t.match(await runProcess(['validate'], { folder }), { code: 0, stdout: 'threadwarden.yaml is valid\n' })
-  const none = await run(['validate'], { environment: { THREADWARDEN_CONFIG: '' } })
+  t.match(await runProcess(t, ['validate'], { folder }), { code: 0, stdout: 'threadwarden.yaml is valid\n' })
+  const none = await run(t, ['validate'], { environment: { THREADWARDEN_CONFIG: '' } })
   t.match(none, {
     code: 2,
     stderr: /--config FILE is missing: THREADWARDEN_CONFIG is not set, and there is no threadwarden\.yaml/,
@@ -144,7 +144,7 @@ authentication:
 ownership: { unknownThread: claim }
 `,
   )
-  const { code, stderr } = await run(['validate', '--config', file])
+  const { code, stderr } = await run(t, ['validate', '--config', file])
   t.equal(code, 1)
   t.same(
     stderr

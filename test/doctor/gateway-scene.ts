@@ -2,6 +2,7 @@
 import { createServer, request as send, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from '../../testing/support/gateway.ts'
 import { makeSigner, type Signer } from '../../testing/support/tokens.ts'
 import type { Changes } from '../../testing/support/configuration.ts'
@@ -25,6 +26,7 @@ export async function startScene(t: Test, upstreamUrl: string, config: ConfigTre
     ...rest,
     upstream: { url: upstreamUrl, ...upstream },
   })
+  sayOnFailure(t, gateway)
   t.teardown(async () => {
     await gateway.close()
     signer.remove()

@@ -11,6 +11,7 @@ import { startIssuer, type Issuer } from '../../examples/issuer.ts'
 import { startLangGraph, type LangGraph } from '../../examples/langgraph.ts'
 import { startRuntime, type Runtime } from '../../examples/runtime.ts'
 import { call, runInput } from '../../testing/support/client.ts'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { deploymentFile, startDeployment } from '../../testing/support/deployment.ts'
 import { runGraph } from '../../testing/support/graph-run.ts'
 import { startTestGateway, type TestGateway } from '../../testing/support/gateway.ts'
@@ -55,6 +56,9 @@ before(async () => {
     deploy('hosted-graph', 'auth.ts', HEADERS_OF_THE_RUNTIME),
     deploy('hosted-graph-service', 'service-auth.ts', {}),
   ])
+})
+tap.beforeEach((t) => {
+  for (const { gateway } of [users, service]) sayOnFailure(t, gateway)
 })
 after(async () => {
   await Promise.all([users.close(), service.close()])
@@ -250,6 +254,7 @@ void test('the caller’s token ends at the gateway even where the service’s i
     authentication: { issuers },
     upstream: { ...upstream, url: service.runtime.url, headers: {} },
   })
+  sayOnFailure(t, forgetful)
   t.teardown(() => forgetful.close())
   await forgetful.ready()
   const run = async (): Promise<void> => {

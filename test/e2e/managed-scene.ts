@@ -18,6 +18,7 @@ import { startRuntime, type Runtime } from '../../examples/runtime.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { makeIdentity } from '../../src/http/pipeline/identity.ts'
 import { call, runInput, type Call, type Reply } from '../../testing/support/client.ts'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { deploymentFile, startDeployment } from '../../testing/support/deployment.ts'
 import { makeFolder, startTestGateway, type ConfigTree, type TestGateway } from '../../testing/support/gateway.ts'
 import { until } from '../../testing/support/until.ts'
@@ -88,6 +89,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
     AUDIT_FILE: join(folder, 'audit.jsonl'),
   }
   const gateway = await startDeployment(NAME, environment)
+  sayOnFailure(t, gateway)
   t.teardown(() => gateway.close())
   await gateway.ready()
   const base = `${gateway.url}${BASE_PATH}`
@@ -136,6 +138,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
       const store = { unknownThread: ownership!['unknownThread'] }
       const tree = change({ upstream, authentication, identity, ownership: store })
       const other = await startTestGateway(tree, { policy: rules, shared: gateway.folder })
+      sayOnFailure(t, other)
       t.teardown(() => other.close())
       gateways.push(other)
       await other.ready()

@@ -25,12 +25,9 @@ const BASE = '/api/copilotkit'
  * @param options what differs from the usual
  */
 export async function startScene(t: Test, { client, upstream }: Row, options: StackOptions = {}): Promise<Scene> {
-  const stack = await startStack({ ...options, runtime: { mode: upstream, transcription: true, ...options.runtime } })
+  const stack = await startStack(t, { ...options, runtime: { mode: upstream, transcription: true, ...options.runtime } })
   const pages: ChatCore[] = []
-  t.teardown(async () => {
-    await Promise.all(pages.map((page) => page.close()))
-    await stack.close()
-  })
+  t.teardown(() => Promise.all(pages.map((page) => page.close())))
   return {
     stack,
     async open(who) {

@@ -8,6 +8,7 @@ import { agentClient, MEDIA_TYPES, type Asked } from '../../examples/agent-clien
 import { startIssuer } from '../../examples/issuer.ts'
 import { startRuntime } from '../../examples/runtime.ts'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { startDeployment } from '../../testing/support/deployment.ts'
 import { startTestGateway, type TestGateway } from '../../testing/support/gateway.ts'
 import { owners } from '../../testing/support/rows.ts'
@@ -28,6 +29,7 @@ async function scene(t: Test): Promise<Scene> {
   const issuer = await startIssuer()
   const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
   const gateway = await startDeployment('self-hosted-agent', { AGENT_URL: new URL(agent.url).origin, ISSUER_URL: issuer.issuer })
+  sayOnFailure(t, gateway)
   t.teardown(async () => {
     await gateway.close()
     await agent.close()
@@ -81,6 +83,7 @@ void test('beside a runtime that uses the same agent, the threads of each are it
     agents: { research: { url: new URL(agent.url).origin } },
     authentication: { issuers: { corp: { issuer: issuer.issuer, audiences: [issuer.audience], algorithms: ['RS256'] } } },
   })
+  sayOnFailure(t, both)
   t.teardown(async () => {
     await both.close()
     await runtime.close()

@@ -129,8 +129,7 @@ rules:
 
 void testEachPair('with the real runtime: an agent that is denied is not in /info, and can not be run', async (t, pair) => {
   const policy = FINANCE.replaceAll('finance]', 'remote]').replace('any: [remote]', 'any: [finance]')
-  const stack = await startStack({ pair, policy })
-  t.teardown(() => stack.close())
+  const stack = await startStack(t, { pair, policy })
   const { base, call, tokens } = stack
   const info = (await call(`${base}/info`, { token: tokens.alice })).json as { agents: object }
   t.same(Object.keys(info.agents), ['default'])

@@ -9,6 +9,7 @@ import { test } from 'tap'
 import { streamedBody } from '../../src/http/upstream/answer-body.ts'
 import { makeOpenAnswers } from '../../src/http/upstream/open-answers.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { openRun } from '../../testing/support/event-stream.ts'
 import { gateBefore, gated, NOWHERE } from '../../testing/support/gated.ts'
 import { startTestGateway } from '../../testing/support/gateway.ts'
@@ -78,6 +79,7 @@ void test('a caller who leaves while keys are fetched has nothing sent for them'
     upstream: { url: upstream.url, transport: 'multi-route' },
     authentication: { issuers: { corp } },
   })
+  sayOnFailure(t, gateway)
   t.teardown(async () => {
     await gateway.close()
     keys.closeAllConnections()

@@ -32,12 +32,12 @@ const testsOf = (name: string): string => join(ROOT, 'policies/tests', `${name}.
 for (const [name, changes] of Object.entries(POLICIES)) {
   void test(`${name}: no faults and no warnings`, async (t) => {
     const { file } = configFile(t, { ...changes, policy: policyOf(name) })
-    t.same(await run(['validate', '--config', file, '--strict']), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
+    t.same(await run(t, ['validate', '--config', file, '--strict']), { code: 0, stdout: `${file} is valid\n`, stderr: '' })
   })
 
   void test(`${name}: its tests pass`, async (t) => {
     const { file } = configFile(t, { ...changes, policy: policyOf(name) })
-    const { code, stdout } = await run(['test', '--config', file, '--json', testsOf(name)])
+    const { code, stdout } = await run(t, ['test', '--config', file, '--json', testsOf(name)])
     const { passed, failed } = JSON.parse(stdout) as { readonly passed: number; readonly failed: number }
     t.same({ code, failed }, { code: 0, failed: 0 })
     t.ok(passed > 10)

@@ -25,7 +25,7 @@ for (const [name, password] of [
   for (const args of [['serve'], ['doctor', '--json'], ['revoke', '--list'], ['validate', '--json']]) {
     if (args[0] === 'serve' && password === SECRET) continue
     void t.test(`${args.join(' ')} with ${name} does not print it`, async (test) => {
-      const { stdout, stderr, code } = await run([...args, '--config', configured(test, password)])
+      const { stdout, stderr, code } = await run(test, [...args, '--config', configured(test, password)])
       test.not(stdout + stderr, '')
       test.notMatch(stdout + stderr, new RegExp(`${SECRET}|${WRONG}`))
       if (args[0] === 'serve') test.equal(code, 1)
@@ -35,7 +35,7 @@ for (const [name, password] of [
 
 void t.test('a password in the URL of the store is not printed by a fault of that URL', async (test) => {
   const { file } = configFile(test, { 'ownership.store': `${server.url}?sslmode=off` })
-  const { stdout, stderr, code } = await run(['serve', '--config', file])
+  const { stdout, stderr, code } = await run(test, ['serve', '--config', file])
   test.equal(code, 1)
   test.match(stdout + stderr, /takes no parameters/)
   test.notMatch(stdout + stderr, SECRET)

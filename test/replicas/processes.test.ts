@@ -49,7 +49,7 @@ void test('what the command line takes away is gone on both', async (t) => {
   const { a, b } = await pair(t)
   await a.run(ALICE)
   const command = async (...args: readonly string[]): Promise<void> => {
-    const ended = await run([...args, '--config', a.file])
+    const ended = await run(t, [...args, '--config', a.file])
     t.equal(ended.code, 0, `${args.join(' ')}: ${ended.stderr}`)
   }
   await command('grants', 'add', '--thread', 't1', '--user', 'corp:bob', '--right', 'write')

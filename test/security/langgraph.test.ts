@@ -12,10 +12,11 @@ import { GRAPH_ID, startLangGraph, type LangGraph } from '../../examples/langgra
 import { startRuntime } from '../../examples/runtime.ts'
 import { SHIPPED } from '../../testing/support/policies.ts'
 import { call, runInput } from '../../testing/support/client.ts'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { startTestGateway, type TestGateway } from '../../testing/support/gateway.ts'
 import { runGraph as run, type GraphMessage as Message, type GraphRun as Run } from '../../testing/support/graph-run.ts'
 import { PAIRS } from '../../testing/support/pair.ts'
-import { startStack, type Stack } from '../../testing/support/stack.ts'
+import { startSharedStack, type Stack } from '../../testing/support/stack.ts'
 import { until } from '../../testing/support/until.ts'
 
 // A run takes the server half a second of waiting, so several wait together.
@@ -35,11 +36,14 @@ let narrow: string
 
 before(async () => {
   langGraph = await startLangGraph()
-  stack = await startStack({ runtime: { langGraphUrl: langGraph.url } })
+  stack = await startSharedStack({ runtime: { langGraphUrl: langGraph.url } })
   bare = `${stack.runtime.url}${stack.runtime.basePath}/agent/graph`
   gated = `${stack.base}/agent/graph`
   dropping = await gatewayWith({ 'state: pass': 'state: drop', 'tools: pass': 'tools: drop' })
   narrow = await gatewayWith({ 'tools: pass': 'tools: [show_chart]' })
+})
+tap.beforeEach((t) => {
+  for (const gateway of [stack.gateway, ...gateways]) sayOnFailure(t, gateway)
 })
 after(async () => {
   for (const gateway of gateways) await gateway.close()

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { startRuntime } from '../../examples/runtime.ts'
 import { codeOf, runInput } from '../../testing/support/client.ts'
 import { makeFolder, startTestGateway } from '../../testing/support/gateway.ts'
+import { sayOnFailure } from '../../testing/support/decided.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
 import { startStack } from '../../testing/support/stack.ts'
 
 void testFirstPair('401, 403, 404, 422 and 204, as the table says', async (t, pair) => {
-  const stack = await startStack({ pair })
-  t.teardown(() => stack.close())
+  const stack = await startStack(t, { pair })
   const { alice, bob, olga } = stack.tokens
   const id = crypto.randomUUID()
   await stack.call(`${stack.base}/agent/default/run`, { token: alice, body: runInput(id) })
@@ -61,6 +61,7 @@ void testFirstPair('400: the credential resolves to a malformed id, and 401 wher
     { upstream: { url: runtime.url }, authentication: { issuers: { corp: issuer } } },
     { pair },
   )
+  sayOnFailure(t, gateway)
   t.teardown(async () => {
     await gateway.close()
     await runtime.close()

@@ -51,8 +51,7 @@ void testEachStack(
   async (t, _stack, pair) => {
     const { upstream } = pair
     const old = crypto.randomUUID()
-    const verifying = await startStack({ pair, config: { ownership: { unknownThread: 'verify' } } })
-    t.teardown(() => verifying.close())
+    const verifying = await startStack(t, { pair, config: { ownership: { unknownThread: 'verify' } } })
     await call(`${verifying.runtime.url}/api/copilotkit/agent/default/run`, {
       body: runInput(old, 'from before'),
       transport: upstream,

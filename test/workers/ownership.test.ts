@@ -53,7 +53,7 @@ void test('grants, transfers and deletions are seen by the next request at every
     t.equal((await worker.ask(alice, '/threadwarden/threads/t1/grants', { user: 'corp:bob' }, 'DELETE')).status, 204)
     t.same(await seen(bob), [403, 403], 'an owner takes it back')
   }
-  const transferred = await runProgram([
+  const transferred = await runProgram(t, [
     ...['threads', 'transfer', '--config', scene.file],
     ...['--from', 'corp:alice', '--to', 'corp:bob', '--quiet'],
   ])
@@ -100,7 +100,7 @@ void test('runs on a thread that every worker remembers go by whose it is now', 
     t.same(await runs(bob), refused, 'none any more')
     t.same(await runs(alice), passed)
   }
-  await runProgram(['threads', 'transfer', '--config', scene.file, '--from', 'corp:alice', '--to', 'corp:bob', '--quiet'])
+  await runProgram(t, ['threads', 'transfer', '--config', scene.file, '--from', 'corp:alice', '--to', 'corp:bob', '--quiet'])
   t.same([await runs(alice), await runs(bob)], [refused, passed], 'a transfer')
 })
 

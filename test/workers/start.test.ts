@@ -34,7 +34,7 @@ void test('without workers there is one process', async (t) => {
 void test('a worker that cannot start fails the start with its reason', async (t) => {
   const taken = createServer()
   const port = await listening(t, taken)
-  const { code, stderr } = await run(['serve', '--config', configFile(t, { workers: 2, 'listen.port': port }).file])
+  const { code, stderr } = await run(t, ['serve', '--config', configFile(t, { workers: 2, 'listen.port': port }).file])
   t.equal(code, 1)
   t.match(stderr, /error: .*EADDRINUSE/)
   t.equal(stderr.match(/error:/g)?.length, 1)
@@ -42,7 +42,7 @@ void test('a worker that cannot start fails the start with its reason', async (t
 
 void test('so does a listener of the first process that cannot start', async (t) => {
   const port = await listening(t, createServer())
-  const { code, stderr } = await run(['serve', '--config', configFile(t, { workers: 2, 'health.port': port }).file])
+  const { code, stderr } = await run(t, ['serve', '--config', configFile(t, { workers: 2, 'health.port': port }).file])
   t.equal(code, 1)
   t.match(stderr, /error: .*EADDRINUSE/)
 })
@@ -55,7 +55,7 @@ for (const [workers, fits] of [
   [1.5, false],
 ] as const) {
   void test(`validate ${fits ? 'takes' : 'refuses'} workers: ${workers}`, async (t) => {
-    const { code, stderr, stdout } = await run(['validate', '--config', configFile(t, { workers }).file])
+    const { code, stderr, stdout } = await run(t, ['validate', '--config', configFile(t, { workers }).file])
     t.equal(code, fits ? 0 : 1)
     if (!fits) t.match(stderr + stdout, /workers.*is not a number of processes/)
   })

@@ -1,8 +1,9 @@
 /** Real parts for each pair of transports, shared by the tests of a file: they take too long to be started for each test. */
 import { after, before, type Test } from 'tap'
+import { sayOnFailure } from './decided.ts'
 import { PAIRS_EVERYWHERE, pairName, type Pair } from './pair.ts'
 import { testEachPair } from './pairs.ts'
-import { startStack, type Stack, type StackOptions } from './stack.ts'
+import { startSharedStack, type Stack, type StackOptions } from './stack.ts'
 
 /** A test that runs once for each pair, with the stack of that pair. */
 export type TestEachStack = (name: string, body: (t: Test, stack: Stack, pair: Pair) => Promise<void>) => Promise<unknown>
@@ -14,11 +15,20 @@ export type TestEachStack = (name: string, body: (t: Test, stack: Stack, pair: P
 export function stackEachPair(options: StackOptions = {}, prepare?: (stack: Stack) => Promise<unknown>): TestEachStack {
   const stacks = new Map<string, Stack>()
   before(async () => {
-    for (const pair of PAIRS_EVERYWHERE) stacks.set(pairName(pair), await startStack({ ...options, pair }))
+    for (const pair of PAIRS_EVERYWHERE) stacks.set(pairName(pair), await startSharedStack({ ...options, pair }))
     for (const pair of PAIRS_EVERYWHERE) await prepare?.(stacks.get(pairName(pair))!)
   })
   after(async () => {
     for (const stack of stacks.values()) await stack.close()
   })
-  return (name, body) => testEachPair(name, (t, pair) => body(t, stacks.get(pairName(pair))!, pair), PAIRS_EVERYWHERE)
+  return (name, body) =>
+    testEachPair(
+      name,
+      (t, pair) => {
+        const stack = stacks.get(pairName(pair))!
+        sayOnFailure(t, stack.gateway)
+        return body(t, stack, pair)
+      },
+      PAIRS_EVERYWHERE,
+    )
 }

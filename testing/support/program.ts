@@ -9,20 +9,14 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { configuration, type Changes } from './configuration.ts'
+import { sayCommandOnFailure, sayOnFailure, type Asserting, type Ended } from './decided.ts'
 import { makeFolder } from './gateway.ts'
 import { until } from './until.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
 /** What ends what was started in it, when it is over: a test, or whatever else has an end. */
-export type Scope = Pick<Test, 'teardown'>
-
-/** What a process left behind. */
-export interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
+export type Scope = Pick<Test, 'teardown'> & Asserting
 
 /** What is around the process. */
 export interface Surroundings {
@@ -49,11 +43,12 @@ function spawned(
 }
 
 /** Runs the program to its end. */
-export async function run(args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
+export async function run(t: Asserting, args: readonly string[], surroundings: Surroundings = {}): Promise<Ended> {
   const child = spawned(args, surroundings)
   if (surroundings.stdin !== undefined) child.stdin.end(surroundings.stdin)
   const closed = once(child, 'close') as Promise<[number | null]>
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), closed])
+  sayCommandOnFailure(t, args, { code, stdout, stderr })
   return { code, stdout, stderr }
 }
 
@@ -83,7 +78,11 @@ export function background(t: Test, args: readonly string[], surroundings: Surro
     stdin: child.stdin,
     stderr: () => stderr,
     signal: (signal) => void child.kill(signal),
-    ended: closed.then(async ([code]) => ({ code, stdout: await stdout, stderr })),
+    ended: closed.then(async ([code]) => {
+      const ended = { code, stdout: await stdout, stderr }
+      sayCommandOnFailure(t, args, ended)
+      return ended
+    }),
   }
 }
 
@@ -136,6 +135,7 @@ export async function serving(t: Scope, file: string, surroundings: Surroundings
   })
   const stderr = text(child.stderr)
   const lines: Line[] = []
+  sayOnFailure(t, { lines })
   const listening = new Promise<Line>((resolve) => {
     createInterface({ input: child.stdout }).on('line', (line) => {
       const read = JSON.parse(line) as Line

@@ -1,7 +1,9 @@
 /** The real parts around a gateway: the real runtime, the real OpenID provider, and people who are signed in. */
+import type { Test } from 'tap'
 import { startAgent, type Agent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
+import { sayOnFailure } from './decided.ts'
 import { startDeployment } from './deployment.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
 import { MULTI_ROUTE, type Pair } from './pair.ts'
@@ -40,8 +42,16 @@ export interface StackOptions {
   readonly deployment?: { readonly name: string; readonly environment?: Readonly<Record<string, string>> }
 }
 
-/** Starts runtime, issuer and gateway, and signs everybody in. */
-export async function startStack(options: StackOptions = {}): Promise<Stack> {
+/** Starts a stack for one test: it ends with the test, and a failing assertion says what its gateway has decided. */
+export async function startStack(t: Test, options: StackOptions = {}): Promise<Stack> {
+  const stack = await startSharedStack(options)
+  sayOnFailure(t, stack.gateway)
+  t.teardown(() => stack.close())
+  return stack
+}
+
+/** Starts runtime, issuer and gateway, and signs everybody in. Each test that uses it calls `sayOnFailure`. */
+export async function startSharedStack(options: StackOptions = {}): Promise<Stack> {
   clearThreads()
   const { pair = MULTI_ROUTE } = options
   const issuer = await startIssuer()
