@@ -18,10 +18,6 @@ const STILL_TO_COME: readonly string[] = [
   'docs/how-to/authorize/sharing.md',
   'docs/how-to/authorize/try-a-policy.md',
   'docs/how-to/connect/identity-providers.md',
-  'docs/how-to/operate/doctor.md',
-  'docs/how-to/operate/migrate.md',
-  'docs/how-to/operate/operations.md',
-  'docs/how-to/operate/store.md',
   'docs/tutorials/first-gateway.md',
 ]
 
