@@ -5,6 +5,8 @@ export default tseslint.config(
     ignores: [
       'dist/',
       'examples/web/',
+      'site/.vitepress/',
+      'site/dist/',
       'scripts/setup.mjs',
       '**/node_modules/',
       '.tap/',

@@ -1,13 +1,13 @@
-/** The people of the demo. */
+/** The users of the demo. */
 
-/** What the issuer says about a person in an access token. */
+/** The claims about a user in an access token. */
 export interface Account {
   readonly name: string
   readonly role: string
   readonly permissions: readonly string[]
 }
 
-/** By subject. Nobody has a password: these are for machines on which nothing is worth one. */
+/** By subject. There are no passwords: these users are for demos and tests. */
 export const ACCOUNTS: ReadonlyMap<string, Account> = new Map<string, Account>([
   ['alice', { name: 'Alice', role: 'member', permissions: [] }],
   ['bob', { name: 'Bob', role: 'member', permissions: [] }],

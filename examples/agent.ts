@@ -1,5 +1,5 @@
 /**
- * A self-hosted AG-UI endpoint that trusts nobody in front of it: it verifies the forwarded token (or the assertion) itself,
+ * A self-hosted AG-UI endpoint that does not trust the proxies in front of it: it verifies the forwarded token (or the assertion) itself,
  * before the run starts. POST on the root path, the run's input as body, its events as a stream in the type that `Accept` asks for.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-/** What the example programs share on the command line: options, `--help`, exit codes, stopping. */
+/** The command line of the example programs: options, `--help`, exit codes, stopping. */
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 
 /** Values of options, all of them strings. */
@@ -50,12 +50,12 @@ function textOf(error: unknown): string {
     : error.message
 }
 
-/** Refuses words that mean nothing to a program. */
+/** Refuses positional arguments. */
 export function noWords(words: readonly string[]): void {
   if (words.length > 0) throw new UsageError(`unknown command: ${words.join(' ')}`)
 }
 
-/** The value of an option that has to be there. */
+/** The value of a required option. */
 export function required(values: Values, name: string): string {
   const value = values[name]
   if (value === undefined) throw new UsageError(`--${name} is missing`)
@@ -66,11 +66,11 @@ export function required(values: Values, name: string): string {
 export function portOf(values: Values): number {
   const text = values['port'] ?? '0'
   const port = Number(text)
-  if (!/^\d{1,5}$/.test(text) || port > 65535) throw new UsageError(`--port ${text} is no port`)
+  if (!/^\d{1,5}$/.test(text) || port > 65535) throw new UsageError(`--port ${text} is not a port`)
   return port
 }
 
-/** Keeps what was started running until SIGINT or SIGTERM, then closes it. */
+/** Waits for SIGINT or SIGTERM, then closes what was started. */
 export async function untilStopped(started: { close(): Promise<void> }): Promise<void> {
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve())

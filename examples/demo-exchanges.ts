@@ -1,9 +1,9 @@
-/** Makes the exchanges of the demo, prints each as a line, and checks it. */
+/** Sends the requests of the demo, prints each exchange as a line, and checks it. */
 import { isDeepStrictEqual, styleText } from 'node:util'
 import { EventType } from '@ag-ui/core'
 import type { RuntimeRequest } from './runtime.ts'
 
-/** One exchange: what is asked, what is expected, and what the reader learns from it. */
+/** One exchange: the request, the expected answer, and what it shows. */
 export interface Line {
   readonly who: string
   readonly method: string
@@ -18,23 +18,23 @@ export interface Line {
   /** What else is expected: `seen` of the answer must equal `expected`. */
   readonly expected?: unknown
   readonly seen?: (answer: Answer) => unknown
-  /** In a few plain words. */
+  /** A short explanation. */
   readonly says: string | ((answer: Answer) => string)
-  /** The whole text of a stream, whose pieces are shown as they come. */
+  /** The expected text of a streamed answer, which is printed as it arrives. */
   readonly streams?: string
 }
 
-/** What came back. */
+/** The answer. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
-  /** The parsed body; null for a stream and for what is no JSON. */
+  /** The parsed body; null for a stream and for anything but JSON. */
   readonly json: unknown
   /** The requests that reached the runtime because of this one. */
   readonly arrived: readonly RuntimeRequest[]
 }
 
-/** How many exchanges went as expected so far, and how many didn't. */
+/** Numbers of exchanges with an expected and with an unexpected result. */
 export interface Score {
   right: number
   wrong: number
@@ -43,23 +43,23 @@ export interface Score {
 export interface Exchanges {
   readonly heading: (text: string) => void
   readonly note: (text: string) => void
-  /** Makes one exchange and prints it. */
+  /** Sends one request and prints the exchange. */
   readonly tell: (line: Line) => Promise<void>
   readonly score: Score
 }
 
 /** The longest stream of the demo takes less than a second. */
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 
-const COLOUR = process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === ''
+const COLOUR = (process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === '') || (process.env['FORCE_COLOR'] ?? '') !== ''
 
-/** Text in a style, where that can be seen. */
-export function styled(style: 'bold' | 'dim' | 'green' | 'red', text: string): string {
+/** Text in a style, if the terminal has colours. */
+export function styled(style: 'bold' | 'dim' | 'green' | 'red' | 'yellow', text: string): string {
   return COLOUR ? styleText(style, text, { validateStream: false }) : text
 }
 
-/** The column where the words of a line begin; an answer's pieces stand under them. */
-const WORDS_AT = 52
+/** The column of the explanations. */
+const TEXT_COLUMN = 53
 
 const RIGHT = styled('green', '✓')
 const WRONG = styled('red', '✗')
@@ -70,7 +70,7 @@ export function print(text: string): void {
 }
 
 /**
- * Makes the exchanges with one server.
+ * Prepares exchanges with one server.
  * @param base the URL that paths are below
  * @param requests the runtime's record of what reached it
  * @param signal gives up an exchange when it fires
@@ -83,7 +83,7 @@ export function makeExchanges(base: string, requests: readonly RuntimeRequest[],
     note: (text) => print(`${styled('dim', text)}\n`),
     tell: async (line) => {
       const before = requests.length
-      const response = await send(base, line, AbortSignal.any([signal, AbortSignal.timeout(PATIENCE_MS)]))
+      const response = await send(base, line, AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]))
       const streaming = line.streams !== undefined && (response.headers.get('content-type') ?? '').startsWith('text/event-stream')
       const json = streaming ? null : parsed(await response.text())
       const { status, headers } = response
@@ -96,11 +96,12 @@ export function makeExchanges(base: string, requests: readonly RuntimeRequest[],
   }
 }
 
-/** The line in print; `fault` stands in place of what it would show. */
+/** The printed line; a fault replaces the explanation. */
 function row({ who, method, path, says }: Line, answer: Answer, fault: string | undefined): string {
   const mark = fault === undefined ? RIGHT : WRONG
-  const words = fault ?? (typeof says === 'string' ? says : says(answer))
-  return `${mark} ${who.padEnd(8)}${method.padEnd(8)}${path.padEnd(29)}${styled('bold', String(answer.status))}  ${words}\n`
+  const text = fault ?? (typeof says === 'string' ? says : says(answer))
+  const where = path === '' ? '(base path)' : path
+  return `${mark} ${who.padEnd(9)}${method.padEnd(8)}${where.padEnd(29)}${styled(answer.status < 400 ? 'green' : 'yellow', String(answer.status))}  ${text}\n`
 }
 
 function send(base: string, { method, path, token, headers, body }: Line, signal: AbortSignal): Promise<Response> {
@@ -117,12 +118,12 @@ function send(base: string, { method, path, token, headers, body }: Line, signal
   })
 }
 
-/** Everything but the gateway's own look at whether the runtime is up. */
+/** Whether a request is not the gateway's own health check of the runtime. */
 function isOurs({ method, url }: RuntimeRequest): boolean {
   return !(method === 'GET' && url.endsWith('/info'))
 }
 
-/** What is not as expected; undefined if all is. */
+/** The difference from the expected answer; undefined if there is none. */
 function faultOf(line: Line, answer: Answer, streaming: boolean): string | undefined {
   const seen = line.seen?.(answer)
   const right =
@@ -145,10 +146,10 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Prints the text in a stream of events piece by piece, as it comes; true if the whole is as expected. */
+/** Prints the text of an event stream as it arrives; true if it is the expected one. */
 async function followPieces(response: Response, expected: string): Promise<boolean> {
   let whole = ''
-  print(' '.repeat(WORDS_AT))
+  print(' '.repeat(TEXT_COLUMN))
   for await (const { type, delta = '' } of eventsOf(response)) {
     if (type !== EventType.TEXT_MESSAGE_CONTENT) continue
     print(`${whole === '' ? '' : styled('dim', '¦')}${delta}`)
@@ -159,7 +160,7 @@ async function followPieces(response: Response, expected: string): Promise<boole
   return whole === expected
 }
 
-/** The events of a stream; comments, which only keep it alive, are left out. */
+/** The events of a stream, without its keep-alive comments. */
 async function* eventsOf(response: Response): AsyncGenerator<{ type?: string; delta?: string }> {
   const decoder = new TextDecoder()
   let rest = ''

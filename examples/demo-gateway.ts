@@ -1,4 +1,4 @@
-/** The gateway of the demo: the program in a process of its own, started as an operator would start it, but from its sources. */
+/** Starts the gateway of the demo from its sources, in a process of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFile, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -10,24 +10,26 @@ import { fileURLToPath } from 'node:url'
 /** The web application that browsers may call from. */
 export const ORIGIN = 'http://localhost:3000'
 
-/** The header that only the gateway sets. In earnest its value would be a secret and not be shown. */
+/** The header that only the gateway sets. In production its value is a secret. */
 export const SERVICE_HEADER = { name: 'x-service-token', value: 'set-by-the-gateway' } as const
 
 const PROGRAM = fileURLToPath(new URL('../src/cli.ts', import.meta.url))
 const SHIPPED_POLICY = fileURLToPath(new URL('../policies/default.yaml', import.meta.url))
+/** The shipped policy names it for editors. */
+const POLICY_SCHEMA = fileURLToPath(new URL('../policies/policy.schema.json', import.meta.url))
 const START_MS = 20_000
 const STOP_MS = 10_000
-/** The gateway keeps 5 s of its grace period to close up, so this leaves open streams one second at Ctrl-C. */
+/** The gateway reserves 5 s of its grace period for closing, so open streams get one second after Ctrl-C. */
 const GRACE_S = '6'
 
 export interface GatewayOptions {
   /** The origin of the runtime. */
   readonly upstream: string
-  /** Where its routes are, there and at the gateway. */
+  /** The path of its routes, at the runtime and at the gateway. */
   readonly basePath: string
   readonly issuer: string
   readonly audience: string
-  /** Gives up the start when it fires. */
+  /** Aborts the start. */
   readonly signal: AbortSignal
 }
 
@@ -39,15 +41,16 @@ export interface DemoGateway {
   /** The process id of `serve`. */
   readonly pid: number
   readonly configFile: string
+  readonly policyFile: string
   readonly logFile: string
-  /** Resolves when the process has ended, whoever ended it. */
+  /** Resolves when the process has ended. */
   readonly ended: Promise<void>
   /**
-   * Writes the policy anew, and waits until the gateway has said what it makes of it.
-   * @param change of the text of the shipped policy
+   * Rewrites the policy, and waits until the gateway has applied or rejected it.
+   * @param change the change of the shipped policy's text
    */
   changePolicy(change: (shipped: string) => string): Promise<void>
-  /** Lets the pages of an origin call from browsers, and waits until that is in force. */
+  /** Allows an origin to call from browsers, and waits until the gateway has applied it. */
   allow(origin: string): Promise<void>
   /** Stops it and removes its folder. */
   close(): Promise<void>
@@ -55,7 +58,7 @@ export interface DemoGateway {
 
 /**
  * Starts the gateway and waits until it is ready.
- * @throws with the end of its log, if it doesn't get there
+ * @throws with the end of its log if it does not become ready
  */
 export async function startGateway(options: GatewayOptions): Promise<DemoGateway> {
   const folder = await mkdtemp(join(tmpdir(), 'threadwarden-demo-'))
@@ -70,13 +73,14 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
   try {
     await writeFile(join(folder, 'service-token'), `${SERVICE_HEADER.value}\n`, { mode: 0o600 })
     await copyFile(SHIPPED_POLICY, policyFile)
+    await copyFile(POLICY_SCHEMA, join(folder, 'policy.schema.json'))
     await writeFile(configFile, `${JSON.stringify(configuration(options), null, 2)}\n`)
     child = await launch(configFile, logFile)
     const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit').then(() => undefined)
     const { url, health } = await untilReady(child, logFile, options.signal)
     const change = async (file: string, text: string): Promise<void> => {
       const before = changes(await readFile(logFile, 'utf8'))
-      // Beside the old one and then in its place, so that nobody reads half of it.
+      // Renamed into place, so that the gateway never reads half of it.
       await writeFile(`${file}.new`, text)
       await rename(`${file}.new`, file)
       while (changes(await readFile(logFile, 'utf8')) === before) await pause(50, undefined, { signal: options.signal })
@@ -86,6 +90,7 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
       healthUrl: health,
       pid: child.pid ?? 0,
       configFile,
+      policyFile,
       logFile,
       ended,
       changePolicy: async (edit) => change(policyFile, edit(await readFile(SHIPPED_POLICY, 'utf8'))),
@@ -98,7 +103,7 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
   }
 }
 
-/** What an operator would write; JSON is as good as YAML. Port 0 is any free port, relative paths start in the file's folder. */
+/** The configuration. Port 0 is any free port; relative paths start at the file's folder. */
 function configuration({ upstream, basePath, issuer, audience }: GatewayOptions, origins = [ORIGIN]): object {
   return {
     version: 1,
@@ -119,10 +124,10 @@ async function launch(configFile: string, logFile: string): Promise<ChildProcess
     const child = spawn(process.execPath, [PROGRAM, 'serve', '--config', configFile], {
       stdio: ['ignore', log.fd, log.fd],
       env: { ...process.env, TERMINATION_GRACE_PERIOD_SECONDS: GRACE_S },
-      // Out of the terminal's process group: Ctrl-C is for the demo, which then stops the gateway once.
+      // Not in the terminal's process group: Ctrl-C stops the demo, which then stops the gateway once.
       detached: true,
     })
-    // Detached, it would outlive a demo that crashes.
+    // A detached process would outlive a demo that crashes.
     const kill = (): void => void child.kill('SIGKILL')
     process.once('exit', kill)
     child.once('exit', () => process.off('exit', kill))
@@ -142,15 +147,15 @@ async function untilReady(child: ChildProcess, logFile: string, signal: AbortSig
     await pause(50, undefined, { signal })
   }
   const what = hasEnded(child) ? 'ended at start' : 'is not ready'
-  throw new Error(`the gateway ${what}; its last words:\n${(await readFile(logFile, 'utf8')).slice(-2000)}`)
+  throw new Error(`the gateway ${what}; the end of its log:\n${(await readFile(logFile, 'utf8')).slice(-2000)}`)
 }
 
-/** How often the gateway has said what it makes of changed files. */
+/** How many reloads the gateway has logged, applied or rejected. */
 function changes(log: string): number {
   return log.split('"msg":"the configuration was').length
 }
 
-/** The addresses in the start line of a log, as soon as that is there. */
+/** The addresses in the log line of the start, once it is there. */
 function listening(log: string): { url: string; health: string } | undefined {
   const line = log.split('\n').find((text) => text.startsWith('{') && text.endsWith('"msg":"listening"}'))
   return line === undefined ? undefined : (JSON.parse(line) as { url: string; health: string })

@@ -38,7 +38,7 @@ async function finish(
 ): Promise<void> {
   if (interaction.prompt.name === 'login') {
     const accountId = form.get('login') ?? ''
-    if (!ACCOUNTS.has(accountId)) throw new Error(`nobody here is called ${accountId}`)
+    if (!ACCOUNTS.has(accountId)) throw new Error(`there is no user ${accountId}`)
     await provider.interactionFinished(request, response, { login: { accountId } }, { mergeWithLastSubmission: false })
   } else {
     const grantId = await grant(provider, interaction)

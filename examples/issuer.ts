@@ -1,6 +1,6 @@
 /**
- * An OpenID provider for the demo and the tests: the real `oidc-provider`, three people, RS256 access tokens.
- * Anybody who reaches it may sign in as any of them: keep it on loopback.
+ * An OpenID provider for the demo and the tests: the real `oidc-provider`, three users, RS256 access tokens.
+ * A caller who reaches it can sign in as any of them: keep it on loopback.
  */
 /// <reference path="./libraries.d.ts" />
 import { generateKeyPairSync, randomBytes, randomUUID } from 'node:crypto'
@@ -41,9 +41,9 @@ export interface Issuer {
   /** The `iss` of the tokens, and where discovery starts. */
   readonly issuer: string
   readonly audience: string
-  /** Walks the whole sign-in of `alice`, `bob` or `olga`; gives the access token. */
+  /** Signs in `alice`, `bob` or `olga` and returns the access token. */
   signIn(user: string): Promise<string>
-  /** Signs with a new key from now on; the keys of before stay in its set, or are taken out. */
+  /** Signs with a new key from now on; the old keys stay in the key set or are removed. */
   rotate(before: 'kept' | 'taken out'): void
   close(): Promise<void>
 }
@@ -138,12 +138,13 @@ function configuration(audience: string, claimsOf: (user: string) => object): ob
   }
 }
 
-const USAGE = `An OpenID provider with three people: alice, bob, and olga the operator.
+const USAGE = `An OpenID provider with three users: alice, bob, and olga, who is an operator.
+It has no passwords: use it on your own machine only.
 
-  node issuer.ts [--port N] [--host H] [--audience A]   start it; prints its URL
-  node issuer.ts token --issuer URL --user NAME         sign NAME in; prints the access token
+  node issuer.ts [--port N] [--host H] [--audience A]   starts it and prints its URL
+  node issuer.ts token --issuer URL --user NAME         signs NAME in and prints the access token
 
-  --port      the port (default: any free one)
+  --port      the port (default: a free one)
   --host      the address to listen on (default: 127.0.0.1)
   --audience  the audience of the tokens (default: agent-chat)
 `

@@ -1,5 +1,5 @@
 /**
- * Loaded into the LangGraph server's first process: ends it and its group when whoever started it is gone, however that
- * came about. Its standard input is a pipe that nobody writes to.
+ * Loaded into the LangGraph server's first process: ends it and its group when its parent process has ended,
+ * for any reason. Its standard input is a pipe without a writer.
  */
 process.stdin.once('close', () => process.kill(-process.pid, 'SIGKILL')).resume()

@@ -1,6 +1,7 @@
 /**
- * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It asks nobody who they are unless it is
- * given a handler for that. It runs in a temporary folder, because it keeps its state where it is started; `langgraph/` lends it its packages.
+ * The LangGraph JS dev server with the graph of `langgraph/`, in a process of its own. It does not authenticate callers unless
+ * it gets a handler for that. It runs in a temporary folder, because it keeps its state in the current one. Its packages are
+ * those of `langgraph/`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -98,7 +99,7 @@ async function launch(program: string, folder: string, more: Readonly<Record<str
   return { child, gone, log: () => words }
 }
 
-/** The caller's environment without what would make the server report to somebody, or load something more. */
+/** The caller's environment without variables that enable telemetry or load more code. */
 function inherited(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(?:LANG(?:SMITH|CHAIN|GRAPH)_|NODE_OPTIONS$)/.test(name))
   return {
@@ -113,7 +114,7 @@ async function untilReady({ child, log }: Started): Promise<string> {
   const deadline = Date.now() + START_MS
   while (!hasEnded(child) && Date.now() < deadline) {
     const url = address(log())
-    // With a handler this is refused, too: whoever refuses is there.
+    // A handler refuses this request, too; a refusal shows that the server is up.
     if (url !== undefined && [200, 401].includes((await fetch(`${url}/ok`)).status)) return url
     await pause(20)
   }
@@ -146,7 +147,7 @@ const USAGE = `The LangGraph JS dev server with a graph that tells what it was g
 
   node langgraph.ts [--handler FILE]   start it; prints its URL
 
-  --handler  who asks callers who they are (default: nobody): ${HANDLERS.join(' or ')} in langgraph/,
+  --handler  the authentication handler (default: none): ${HANDLERS.join(' or ')} in langgraph/,
              which say what they want in the environment
 `
 

@@ -1,4 +1,4 @@
-/** Serves the page of `web/`, as it was built, and tells it where the gateway and the issuer are. */
+/** Serves the built page of `web/`, with the addresses of the gateway and the issuer. */
 /// <reference path="./libraries.d.ts" />
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -9,7 +9,7 @@ import { CLIENT } from './sign-in.ts'
 
 const BUILT = fileURLToPath(new URL('web/dist', import.meta.url))
 
-/** Where the page finds things. */
+/** The addresses that the page uses. */
 export interface Whereabouts {
   /** The public base of the gateway's routes. */
   readonly runtimeUrl: string
@@ -17,16 +17,16 @@ export interface Whereabouts {
 }
 
 export interface Page {
-  /** Its origin, which the gateway has to allow. */
+  /** Its origin, which `cors.origins` of the gateway must list. */
   readonly url: string
   close(): Promise<void>
 }
 
 /**
- * Starts to serve it, on 127.0.0.1 alone: that is where the issuer takes the page for its client.
- * @param whereabouts asked at each load of the page: they may be known later than the page's own origin
- * @param port 0, the default: any free one
- * @throws if it was not built
+ * Serves it on 127.0.0.1 only: the issuer accepts its client from there.
+ * @param whereabouts called at each load of the page, because they may be known later than the page's origin
+ * @param port 0, the default: a free one
+ * @throws if the page is not built
  */
 export async function startPage(whereabouts: () => Whereabouts, port = 0): Promise<Page> {
   if (!existsSync(BUILT)) throw new Error('the page is not built: run npm run build:web')

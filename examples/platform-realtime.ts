@@ -23,7 +23,7 @@ export function serveSockets(server: Server, threads: PlatformThreads, apiKey: s
   server.on('close', () => sockets.close())
 }
 
-/** What is to serve a socket; null for one that nobody may open. */
+/** The handler of a socket; null if it may not be opened. */
 function serverOf(request: IncomingMessage, threads: PlatformThreads, apiKey: string): ((socket: WebSocket) => void) | null {
   const { pathname, searchParams } = new URL(request.url ?? '', 'http://platform')
   if (pathname === '/runner/websocket') {

@@ -14,7 +14,7 @@ import {
 
 export interface PlatformOptions {
   readonly apiUrl: string
-  /** The sockets are on a host of their own: whoever names one has to name both. */
+  /** The sockets have a host of their own, so both must be set together. */
   readonly wsUrl: string
   readonly apiKey: string
   /** Whose assertions count. */

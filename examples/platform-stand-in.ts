@@ -1,8 +1,8 @@
 /**
- * A stand-in for the API of the managed platform ("CopilotKit Intelligence"), which is closed: nobody outside can run it, and
- * this is not it. It answers the requests that the real runtime 1.75 makes of the platform, as the runtime's own client for
- * it expects. What that client does not tell is guessed: the texts of errors, the form of tokens, when there is nothing to
- * connect to. Memories, learning and files are missing, but for the subscription.
+ * A stand-in for the API of the managed platform ("CopilotKit Intelligence"), which is closed source. It answers the requests
+ * that the real runtime 1.75 sends to the platform, as the runtime's own client expects. What this client does not define is
+ * guessed: error texts, the form of tokens, and the answer if there is nothing to connect to. Memories, learning and files
+ * are missing, except for the subscription.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { listen, readBody, remember, sendJson, stop } from './http.ts'
@@ -47,7 +47,7 @@ const MAX_BODY = 64 * 1024 * 1024
 export interface PlatformStandInOptions {
   /** What the runtime has to show; those of the platform begin with `cpk_`. */
   readonly apiKey?: string
-  /** Where a page of a list ends that nobody limits. */
+  /** The page size of a list without a limit. */
   readonly pageSize?: number
   /** Told of each request that has the key; its answer waits for this. */
   readonly onRequest?: (request: PlatformRequest) => void | Promise<void>
@@ -71,7 +71,7 @@ const HANDLERS: readonly (readonly [route: string, handler: Handler])[] = [
   ['POST /api/threads/:id/lock', lock],
   ['PATCH /api/threads/:id/lock', () => ({})],
   ['DELETE /api/threads/:id/lock', (threads, { id, body }) => threads.unlock(id, String(body['runId']))],
-  // The two that the runtime asks for without a user: whoever knows the id is told.
+  // The runtime requests these two without a user: the id is enough.
   ['GET /api/_inspect/threads/:id/events', (threads, { id }) => ({ events: threads.events(id) })],
   ['GET /api/_inspect/threads/:id/state', (threads, { id }) => ({ kind: 'snapshot', state: stateOf(threads.events(id)) })],
   ['PUT /connector/annotate/:id', (_threads, { id }) => ({ id, duplicate: false })],

@@ -44,14 +44,14 @@ const isLast = ({ type }: PlatformEvent) => type === 'RUN_FINISHED' || type === 
 
 /** All threads of all users. */
 export class PlatformThreads {
-  /** Every join token and join code that was ever given: nobody else may hold one. */
+  /** Every join token and join code that was issued. */
   readonly secrets: string[] = []
   readonly #threads = new Map<string, Kept>()
   readonly #topics = new Map<string, string>()
   readonly #codes = new Map<string, string>()
   readonly #listeners = new Map<string, Set<Listener>>()
 
-  /** A thread of this user; somebody else's is as missing as one that is not there. */
+  /** A thread of this user. A foreign thread is reported as missing. */
   find(id: string, userId: string): PlatformThread {
     const kept = this.#threads.get(id)
     if (kept?.thread.createdById !== userId) throw new PlatformRefusal(404, 'no such thread')
@@ -100,7 +100,7 @@ export class PlatformThreads {
     for (const listener of this.#listeners.get(id) ?? []) listener(event)
   }
 
-  /** Everything that happened in a thread, whoever asks: as with the platform's inspection, which takes no user. */
+  /** All events of a thread, for any caller: the platform's inspection takes no user. */
   events(id: string): readonly PlatformEvent[] {
     const kept = this.#threads.get(id)
     if (kept === undefined) throw new PlatformRefusal(404, 'no such thread')

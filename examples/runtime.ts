@@ -1,7 +1,7 @@
 /**
  * The real CopilotKit runtime with up to three agents: `default`, in its own process, `remote`, a self-hosted one, and
- * `graph`, a LangGraph server's. It asks nobody who they are, which is the gateway's task, unless it has the managed platform
- * behind it.
+ * `graph`, a LangGraph server's. It does not authenticate callers, which is the gateway's task, unless it uses the managed
+ * platform.
  */
 /// <reference path="./libraries.d.ts" />
 import './no-telemetry.ts'
@@ -44,7 +44,7 @@ export interface RuntimeOptions {
   readonly langGraphHeaders?: Readonly<Record<string, string>>
   /** The runtime's own `debug` setting: opens its stream of all threads' events, and logs. */
   readonly debug?: boolean
-  /** The adapter's own `cors` setting; by default off with `node` and open to everybody with `express`. */
+  /** The adapter's own `cors` setting; by default off with `node` and open to all origins with `express`. */
   readonly cors?: boolean
   /** Whether `transcribe` is served. */
   readonly transcription?: boolean
@@ -162,24 +162,24 @@ function mount(
   return application
 }
 
-/** Hears how much there is to hear. */
+/** Answers with the size of the recording. */
 class TranscriptionStub extends TranscriptionService {
   override transcribeFile({ audioFile }: TranscribeFileOptions): Promise<string> {
     return Promise.resolve(`heard ${audioFile.size} bytes`)
   }
 }
 
-const USAGE = `The CopilotKit runtime, with nothing in front of it.
+const USAGE = `The CopilotKit runtime, without a gateway. It does not authenticate callers.
 
   node runtime.ts [--port N] [--host H] [--base-path P] [--adapter A] [--agent-url URL]
-                  [--langgraph-url URL] [--runner R]   start it; prints its URL
+                  [--langgraph-url URL] [--runner R]   starts it and prints its URL
 
-  --port           the port (default: any free one)
+  --port           the port (default: a free one)
   --host           the address to listen on (default: 127.0.0.1)
-  --base-path      below which path the routes are (default: /api/copilotkit)
+  --base-path      the path of the routes (default: /api/copilotkit)
   --adapter        ${ADAPTERS.join(' or ')} (default: node)
-  --agent-url      where the agent "remote" is (default: there is none)
-  --langgraph-url  where the LangGraph server of the agent "graph" is (default: there is none)
+  --agent-url      the URL of the agent "remote" (default: no such agent)
+  --langgraph-url  the URL of the LangGraph server of the agent "graph" (default: no such agent)
   --runner         ${RUNNERS.join(' or ')} (default: in-memory); the other one has no lists of threads
 `
 

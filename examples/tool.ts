@@ -1,4 +1,4 @@
-/** Tools that aren't for everybody (spec "Authentication" 9): authorise, confirm, execute, in this order. */
+/** Restricted tools (spec "Authentication" 9): authorise, confirm, execute, in this order. */
 import { requirePermission, type AgentUser } from '../src/sdk/agent/index.ts'
 
 export interface Tool {

@@ -13,7 +13,16 @@ Each check is a command of its own: npm run check:types, and so on.
 `
 
 /** The longest first, so that the last one does not run alone for long. */
-const CHECKS = ['check:lint', 'check:types', 'check:format', 'check:path', 'check:imports', 'check:schemas', 'check:truth']
+const CHECKS = [
+  'check:lint',
+  'check:types',
+  'check:format',
+  'check:path',
+  'check:imports',
+  'check:schemas',
+  'check:truth',
+  'check:writing',
+]
 
 async function run(name: string): Promise<boolean> {
   const began = performance.now()
@@ -34,6 +43,8 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE)
     return 0
   }
+  if (values.build)
+    process.stdout.write('npm test takes about 7 minutes on 2 cores. It checks and builds first, and then runs the tests.\n')
   const waiting = [...CHECKS, ...(values.build ? ['build'] : [])]
   const lane = async (): Promise<boolean> => {
     let passed = true

@@ -9,21 +9,21 @@ import { fitAddon, FINDINGS, fuzz, type TargetResult } from './coverage-fuzz/cam
 import type { Progress } from '../testing/coverage-fuzz/figures.ts'
 import { readResult, report, withCorpus, writePage, type FuzzResult } from '../testing/coverage-fuzz/page.ts'
 
-const USAGE = `Fuzzes the readers of what callers and operators write, guided by coverage.
+const USAGE = `Coverage-guided fuzzing of the code that reads input of callers and operators.
 
   npm run fuzz:coverage -- [--target NAME]… [--minutes N] [--at-once N] [--seed S] [--keep] [--page]
   npm run fuzz:coverage -- --target NAME --replay FILE
 
   --target   ${TARGET_NAMES.join(', ')} (default: all)
-  --minutes  of processor time for each target (default: 5); parts of a minute may be said
-  --at-once  targets side by side (default: 1)
-  --seed     a whole number from 1 on, for the choices of the fuzzer (default: any)
-  --keep     writes the corpora anew, testing/fuzz/corpora/NAME.txt, minimised
-  --page     writes the result into docs/contributing/fuzzing.md; some targets replace their rows, if minutes and seed are those of the others
-  --replay   puts one input to the oracle, and fuzzes nothing
+  --minutes  of CPU time for each target (default: 5), also a fraction
+  --at-once  simultaneous targets (default: 1)
+  --seed     a whole number from 1 on, for the choices of the fuzzer (default: random)
+  --keep     writes the minimised corpora, testing/fuzz/corpora/NAME.txt
+  --page     writes the result into docs/contributing/fuzzing.md; named targets replace only their rows, if minutes and seed are those of the kept result
+  --replay   runs the oracle on one input, without fuzzing
 
 A process runs with the lowest priority. An input that breaks a property is kept in scripts/coverage-fuzz/fuzzer/findings/.
-Exit code: 0 if nothing was found, 1 with what was found, 2 for wrong usage.
+Exit code: 0 without a finding, 1 with one, 2 for wrong usage.
 `
 
 /** How often the progress is told, in milliseconds. */

@@ -1,28 +1,23 @@
-/**
- * Mutation tests of what the product is for: the code is changed in every small way, and for each change a test has to
- * fail. What survives is a rule that nobody holds, or code that nobody needs.
- */
+/** Mutation tests of the decision path: for each small change of the code, a test must fail. A survivor is an untested rule or unused code. */
 import { parseArgs } from 'node:util'
 import { runCommand, UsageError } from '../testing/command.ts'
 import { readAccepted, speaksOf } from './mutants/accepted.ts'
 import { PARTS } from './mutants/parts.ts'
 import { readMutants, runPart, type Mutant } from './mutants/run.ts'
-import { writeTable } from './mutants/table.ts'
 
 const NAMES = Object.keys(PARTS)
 
-const USAGE = `Changes the code of the decision path in every small way, and looks whether a test fails.
+const USAGE = `Mutation tests of the decision path: makes each small change of the code and checks that a test fails.
 
-  npm run mutants -- [--part NAME [--file FILE]…]… [--concurrency N] [--read] [--table]
+  npm run mutants -- [--part NAME [--file FILE]…]… [--concurrency N] [--read]
 
   --part         ${NAMES.join(', ')} (default: all; together they take hours on a small machine)
-  --file         only this file of the part; what the last run said of the others stays
-  --concurrency  tests side by side (default: 2)
-  --read         reads the last runs' reports instead of running
-  --table        writes docs/contributing/rules.md from the result; wants all parts
+  --file         only this file of the part; keeps the last result for the others
+  --concurrency  simultaneous tests (default: 2)
+  --read         reads the last reports instead of running
 
-What may survive stands in scripts/mutants/tester/accepted.yaml, each with its reason.
-Exit code: 0 if nothing else survived, 1 if something did or an entry of that list is out of date, 2 for wrong usage.
+scripts/mutants/tester/accepted.yaml lists the accepted survivors with their reasons.
+Exit code: 0 if no other mutant survived, 1 if one did or an entry of that list is out of date, 2 for wrong usage.
 `
 
 interface Options {
@@ -30,7 +25,6 @@ interface Options {
   readonly files: readonly string[]
   readonly concurrency: number
   readonly read: boolean
-  readonly table: boolean
 }
 
 function read(): Options | null {
@@ -40,7 +34,6 @@ function read(): Options | null {
       file: { type: 'string', multiple: true, default: [] },
       concurrency: { type: 'string', default: '2' },
       read: { type: 'boolean', default: false },
-      table: { type: 'boolean', default: false },
       help: { type: 'boolean' },
     },
   })
@@ -49,9 +42,8 @@ function read(): Options | null {
   if (unknown !== undefined) throw new UsageError(`no part is called ${unknown}`)
   if (!/^[1-9]\d?$/.test(values.concurrency)) throw new UsageError('--concurrency is a number from 1 on')
   if (values.file.length > 0 && values.part.length !== 1) throw new UsageError('--file wants one --part')
-  if (values.table && values.part.length < NAMES.length) throw new UsageError('--table wants all parts')
-  const { part: parts, file: files, concurrency, read: reads, table } = values
-  return { parts, files, concurrency: Number(concurrency), read: reads, table }
+  const { part: parts, file: files, concurrency, read: reads } = values
+  return { parts, files, concurrency: Number(concurrency), read: reads }
 }
 
 function told({ file, line, kind, code, replacement }: Mutant): string {
@@ -85,7 +77,6 @@ async function main(): Promise<number> {
     process.stdout.write(`out of date in scripts/mutants/tester/accepted.yaml: ${file}: ${code} becomes ${replacement}\n`)
   }
   process.stdout.write(`${unheld.length} survived, ${survivors.length - unheld.length} may\n`)
-  if (options.table) writeTable(all, accepted, unheld)
   return unheld.length + stale.length === 0 ? 0 : 1
 }
 

@@ -1,6 +1,6 @@
 /**
- * Installs what `npm test` and `npm run demo` need, in a fresh clone with nothing but Node and npm. It runs on the
- * system's own Node, whatever that is, and does nothing when the lockfiles are as they were at the last run.
+ * Installs the packages of `npm test` and `npm run demo`. It runs on the system's own Node, and does nothing if the
+ * lockfiles have not changed since the last run.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -11,9 +11,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 
 /**
  * @param {string} folder a package with a lockfile
- * @param {string[]} options for `npm ci`; without any of them it installs more
+ * @param {number} size of the installed packages in MB; 0 if unknown
+ * @param {string[]} options for `npm ci`
  */
-function install(folder, options) {
+function install(folder, size, options) {
   const lock = createHash('sha256')
     .update(readFileSync(`${folder}/package-lock.json`))
     .digest('hex')
@@ -21,7 +22,8 @@ function install(folder, options) {
   const stamp = `${folder}/node_modules/.threadwarden-setup`
   const installed = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
   if (installed === state || installed === lock) return
-  process.stdout.write(`installing the packages of ${folder === root ? 'the gateway' : folder.slice(root.length)} …\n`)
+  const packages = folder === root ? 'the gateway' : folder.slice(root.length)
+  process.stdout.write(`Installing the packages of ${packages}${size > 0 ? ` (about ${size} MB)` : ''} …\n`)
   const result = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...options], {
     cwd: folder,
     stdio: 'inherit',
@@ -48,17 +50,22 @@ function installChromium() {
   process.exit(1)
 }
 
+if (process.argv.includes('--only-site')) {
+  install(`${root}site`, 340, ['--ignore-scripts'])
+  process.exit(0)
+}
 const forTests = process.argv.includes('--tests')
 // The tools of checks and tests are those of the workspace testing/.
-install(root, forTests ? [] : ['--workspaces=false'])
-// The runtime's peer dependencies contradict each other: without the flag npm does not come to an end.
-install(`${root}examples`, ['--legacy-peer-deps', '--ignore-scripts'])
-// For the tests alone. Their packages contradict each other likewise, and those of the runtime.
+install(root, forTests ? 490 : 190, forTests ? [] : ['--workspaces=false'])
+// The runtime's peer dependencies contradict each other: npm does not finish without the flag.
+install(`${root}examples`, 270, ['--legacy-peer-deps', '--ignore-scripts'])
+// For the tests only.
 if (forTests) {
-  install(`${root}examples/langgraph`, ['--legacy-peer-deps', '--ignore-scripts'])
-  install(`${root}examples/runtime-1.54`, ['--legacy-peer-deps', '--ignore-scripts'])
+  install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts'])
+  install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts'])
 }
-if (process.argv.includes('--web')) install(`${root}examples/web`, ['--ignore-scripts'])
+if (process.argv.includes('--web')) install(`${root}examples/web`, 500, ['--ignore-scripts'])
+if (process.argv.includes('--site')) install(`${root}site`, 340, ['--ignore-scripts'])
 if (process.argv.includes('--chromium')) installChromium()
-if (process.argv.includes('--mutants')) install(`${root}scripts/mutants/tester`, ['--ignore-scripts'])
-if (process.argv.includes('--fuzzer')) install(`${root}scripts/coverage-fuzz/fuzzer`, ['--ignore-scripts'])
+if (process.argv.includes('--mutants')) install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts'])
+if (process.argv.includes('--fuzzer')) install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts'])

@@ -4,7 +4,9 @@ import process from 'node:process'
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
 if (major < 22 || (major === 22 && minor < 19)) {
-  process.stderr.write(`threadwarden needs Node 22.19 or newer; this is ${process.versions.node}\n`)
+  process.stderr.write(
+    `threadwarden needs Node 22.19 or newer; this is ${process.versions.node}. In a clone, use \`npx node\`: npm ci installs a newer one\n`,
+  )
   process.exitCode = 1
 } else {
   const { run } = await import('./cli/run.ts')

@@ -23,8 +23,6 @@ export interface Mutant {
   readonly replacement: string
   /** True if no test failed. A mutant that does not end, or does not even load, was noticed. */
   readonly survived: boolean
-  /** The test file that failed, if one did. */
-  readonly killedBy: string | undefined
 }
 
 interface Report {
@@ -99,14 +97,13 @@ export function readMutants(name: string): readonly Mutant[] {
   const report = readReport(reportFile(name))
   return Object.entries(report.files).flatMap(([file, { source, mutants }]) => {
     const lines = source.split('\n')
-    return mutants.map(({ mutatorName, replacement = '', status, killedBy, location }) => ({
+    return mutants.map(({ mutatorName, replacement = '', status, location }) => ({
       file,
       line: location.start.line,
       code: (lines[location.start.line - 1] ?? '').trim(),
       kind: mutatorName,
       replacement: replacement.replaceAll(/\s+/g, ' ').trim(),
       survived: status === 'Survived' || status === 'NoCoverage',
-      killedBy: killedBy?.[0],
     }))
   })
 }

@@ -10,10 +10,7 @@ export const ASSERTION_HEADER = 'x-threadwarden-assertion'
 const headerName = z
   .string()
   .transform((name) => name.toLowerCase())
-  .refine(
-    (name) => /^x-[a-z0-9-]+$/.test(name) && !OTHER_MEANING.test(name),
-    'is no header that can tell an identity | write x-user-id',
-  )
+  .refine((name) => /^x-[a-z0-9-]+$/.test(name) && !OTHER_MEANING.test(name), 'cannot be an identity header | write x-user-id')
 
 const assertion = z
   .strictObject({
@@ -21,32 +18,32 @@ const assertion = z
       .array(text)
       .min(1, 'must name a file with a private key')
       .max(2, 'names more than two keys | the one that signs, and the one before or after it')
-      .describe('PEM files with EC keys on P-256: the first one signs, both are published.'),
+      .describe('PEM files with EC P-256 private keys. The first signs; both are published.'),
     issuer: text.describe('The `iss` of assertions: the public origin of the gateway.'),
-    audience: text.describe('Their `aud`: the agents.'),
+    audience: text.describe('The `aud` of assertions.'),
     lifetime: duration
       .prefault('60s')
-      .refine((value) => value >= 1000 && value <= 600_000, 'is no lifetime of an assertion | 1s to 10m')
-      .describe('How long one is good: 1s to 10m.'),
-    header: headerName.prefault(ASSERTION_HEADER).describe('The header that it stands in.'),
+      .refine((value) => value >= 1000 && value <= 600_000, 'is not a lifetime of an assertion | write 1s to 10m')
+      .describe('The lifetime of an assertion: 1s to 10m.'),
+    header: headerName.prefault(ASSERTION_HEADER).describe('The header that carries the assertion.'),
     replaceAuthorization: z
       .boolean()
       .default(false)
-      .describe("true sends it as `Authorization: Bearer …`, in place of the caller's token."),
+      .describe("true sends the assertion as `Authorization: Bearer …` instead of the caller's token."),
   })
-  .describe('A short-lived ES256 JWT for each request upstream; keys at /.well-known/jwks.json.')
+  .describe('A short-lived ES256 JWT about the caller for each upstream request; its keys are at /.well-known/jwks.json.')
 
 export const identitySchema = z
   .strictObject({
     headers: z
       .strictObject({
-        id: headerName.optional().describe('For the user id, corp:alice; anonymous callers are anonymous.'),
-        name: headerName.optional().describe('For the name.'),
-        role: headerName.optional().describe('For the roles, with commas between them.'),
-        permissions: headerName.optional().describe('For the permissions, with commas between them.'),
+        id: headerName.optional().describe('The header for the user id: corp:alice, or anonymous.'),
+        name: headerName.optional().describe('The header for the name.'),
+        role: headerName.optional().describe('The header for the roles, separated by commas.'),
+        permissions: headerName.optional().describe('The header for the permissions, separated by commas.'),
       })
       .prefault({})
-      .describe('Names of headers with the resolved user; callers can send none of them.'),
+      .describe('Names of headers that describe the caller. Callers cannot send them.'),
     assertion: assertion.optional(),
   })
   .refine((identity) => {
@@ -54,4 +51,4 @@ export const identitySchema = z
     return new Set(names).size === names.length
   }, 'names one header twice | each part has its own')
   .prefault({})
-  .describe('What the upstream and its agents are told of who is asking.')
+  .describe('How the gateway tells the upstream who the caller is.')

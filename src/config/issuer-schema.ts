@@ -13,7 +13,7 @@ const pointer = z
 /** A name that a claim is compared with: a blank or a star would look like "any" but match nothing. */
 const exactName = text.refine(
   (name) => name === name.trim() && name !== '*',
-  'is compared to the letter | write it out, without blanks around it',
+  'is compared exactly | write the full value, without blanks around it',
 )
 
 /** A media type below `application/` (RFC 6838 §4.2), as RFC 7515 §4.1.9 permits it. */
@@ -21,7 +21,7 @@ const tokenType = z
   .string()
   .regex(
     /^(?:[Aa][Pp][Pp][Ll][Ii][Cc][Aa][Tt][Ii][Oo][Nn]\/)?[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*$/,
-    'is no type of a token | at+jwt',
+    'is not a token type | write at+jwt',
   )
   .transform(tokenTypeName)
 
@@ -30,59 +30,65 @@ const claimValue = z.union([z.string(), z.number(), z.boolean()])
 const introspection = z
   .strictObject({
     url: z.url().describe('The introspection endpoint (RFC 7662).'),
-    clientId: text.describe('Who the gateway is to the issuer.'),
-    clientSecret: text.describe('Its secret; write "${file:…}".'),
-    clientAuthentication: z.enum(['basic', 'post']).default('basic').describe('How it says so (RFC 6749 §2.3.1).'),
+    clientId: text.describe('The client id of the gateway at the issuer.'),
+    clientSecret: text.describe('The client secret of the gateway; write "${file:…}".'),
+    clientAuthentication: z
+      .enum(['basic', 'post'])
+      .default('basic')
+      .describe('Sends id and secret in the Authorization header (basic) or in the form (post); RFC 6749 §2.3.1.'),
     cacheFor: duration
       .prefault('30s')
-      .describe("How long an answer is taken as it was, never past the token's end; 0s: not at all."),
+      .describe('How long an answer is cached, at most until the token expires; 0s asks for every request.'),
   })
-  .describe('For opaque tokens: the issuer is asked about each. One issuer at most.')
+  .describe('For opaque tokens: the gateway asks the issuer about each token. At most one issuer.')
 
 export const issuerSchema = z
   .strictObject({
-    issuer: exactName.describe('The `iss` of its tokens; with discovery also where its metadata is.'),
+    issuer: exactName.describe('The `iss` of its tokens; with discovery also the URL of its metadata.'),
     audiences: z.array(exactName).min(1, 'must name at least one audience').describe('A token must be for one of these.'),
-    audienceClaim: pointer.default('/aud').describe('Where the audience is: /aud, Clerk /azp, Cognito /client_id.'),
+    audienceClaim: pointer.default('/aud').describe('The claim with the audience: /aud; Clerk /azp, Cognito /client_id.'),
     algorithms: z
       .array(z.enum(ALGORITHMS))
       .min(1, 'must name at least one algorithm')
       .optional()
-      .describe('Signature algorithms that are accepted. Left out where introspection alone decides.'),
-    jwksUri: z.url().optional().describe('Where the keys are, instead of discovery.'),
+      .describe('The accepted signature algorithms. Omit it to introspect every token.'),
+    jwksUri: z.url().optional().describe('The URL of the key set, instead of discovery.'),
     publicKeyFile: text.optional().describe('A PEM file with one public key, instead of discovery.'),
     secretFile: text.optional().describe('A file with the shared secret of HS256, HS384 or HS512.'),
     introspection: introspection.optional(),
-    insecureHttp: z.boolean().default(false).describe('true fetches keys by plain http from other machines, too.'),
+    insecureHttp: z
+      .boolean()
+      .default(false)
+      .describe('true allows plain http to other machines for keys, metadata and introspection.'),
     ca: text.optional().describe('A PEM file with the private CA of the issuer.'),
-    bearerTokenFile: text
+    bearerTokenFile: text.optional().describe('A file with the bearer token that the issuer requires for its keys (Kubernetes).'),
+    keyCache: duration.prefault('10m').describe('How long a fetched key set is fresh.'),
+    staleIfError: duration.prefault('24h').describe('How long the last good keys are used while the issuer fails.'),
+    clockTolerance: duration
       .optional()
-      .describe('A file with a bearer token that the issuer wants before it tells its keys (Kubernetes).'),
-    keyCache: duration.prefault('10m').describe('How long a key set is taken as it was fetched.'),
-    staleIfError: duration.prefault('24h').describe('How long the last good keys serve while the issuer fails.'),
-    clockTolerance: duration.optional().describe('By default authentication.clockTolerance.'),
-    maxTokenAge: duration.optional().describe('Tokens that were issued longer ago are refused; they must say when.'),
+      .describe('The allowed clock difference for this issuer; by default authentication.clockTolerance.'),
+    maxTokenAge: duration.optional().describe('Refuses tokens whose iat is older, and tokens without iat.'),
     tokenTypes: z
       .array(tokenType)
       .min(1, 'must name at least one type | JWT, at+jwt')
       .optional()
-      .describe('The `typ` that a token must have: one of these. By default JWT, at+jwt or none.'),
+      .describe('The accepted `typ` headers of tokens; by default JWT, at+jwt or none.'),
     requiredClaims: z
       .record(pointer, z.union([z.null(), claimValue, z.array(claimValue).min(1)]))
       .default({})
-      .describe('Claims that must be there, by JSON pointer: with this value, one of these, or (null) any.'),
+      .describe('Claims that a token must have, by JSON pointer: this value, one of these, or (null) any value.'),
     claims: z
       .strictObject({
-        id: pointer.default('/sub').describe("The user id: a string, one person's for ever."),
-        name: pointer.default('/name').describe('The name, as people read it.'),
+        id: pointer.default('/sub').describe('The user id: a string that is never given to another user.'),
+        name: pointer.default('/name').describe('The display name.'),
         role: pointer.default('/role').describe('The roles: a string, or a list of strings.'),
-        permissions: pointer.default('/permissions').describe('The permissions: a list of strings, or one with spaces between.'),
-        groups: pointer
-          .default('/groups')
-          .describe('The groups, to which threads can be granted: a string, or a list of strings.'),
+        permissions: pointer
+          .default('/permissions')
+          .describe('The permissions: a list of strings, or one string with spaces between them.'),
+        groups: pointer.default('/groups').describe('The groups for sharing: a string, or a list of strings.'),
       })
       .prefault({})
-      .describe('JSON pointers to the user in the claims.'),
+      .describe('JSON pointers to the claims that describe the user.'),
   })
   .superRefine((value, context) => {
     const issue = (path: string[], message: string): void => context.addIssue({ code: 'custom', path, message })

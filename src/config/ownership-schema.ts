@@ -10,32 +10,34 @@ const retry = duration
   .refine((value) => value <= 60_000, 'is too long | at most 60s: callers wait meanwhile')
 
 const postgresSchema = z.strictObject({
-  password: text.optional().describe('Of the user that the store names; write "${file:…}".'),
+  password: text.optional().describe('The password of the user in ownership.store; write "${file:…}".'),
   schema: z
     .string()
     .regex(/^[a-z_][a-z0-9_]{0,62}$/, 'is not a schema | a-z, 0-9 and _, at most 63 of them, no digit first')
     .refine((name) => !name.startsWith('pg_'), 'is a name that PostgreSQL keeps for itself')
     .default(POSTGRES_DEFAULTS.schema)
-    .describe('Where its tables are; made at the first start if the user may.'),
+    .describe('The schema of the tables. The gateway creates it if its user may.'),
   tls: z
     .enum(['verify', 'off'])
     .optional()
-    .describe("verify wants a certificate for the host's name. By default off for this machine, verify for all others."),
+    .describe('verify requires a certificate for the host name. The default is off on this machine, otherwise verify.'),
   ca: text.optional().describe("A PEM file with the private CA of the server's certificate."),
   pool: z
     .int()
     .min(1, 'is not a number of connections | 1 to 200')
     .max(200, 'is not a number of connections | 1 to 200')
     .default(POSTGRES_DEFAULTS.pool)
-    .describe('The most connections that queries use; one more listens for changes.'),
-  connectTimeout: retry.prefault('5s').describe('To open a connection, and to wait for one that is free.'),
-  statementTimeout: retry.prefault('5s').describe('For one statement.'),
+    .describe('The maximum number of connections for queries. One more connection listens for changes.'),
+  connectTimeout: retry.prefault('5s').describe('The time to open a connection, or to get a free one.'),
+  statementTimeout: retry.prefault('5s').describe('The time for one statement.'),
   cache: z
     .int()
     .min(0)
     .max(10_000_000)
     .default(POSTGRES_DEFAULTS.cache)
-    .describe('Of how many threads it is remembered who may use them; 0: none. A change elsewhere is seen within a second.'),
+    .describe(
+      'For how many threads the gateway caches who may access them; 0 for none. A change by another gateway is visible within a second.',
+    ),
 })
 
 export const storeKeys = {
@@ -47,19 +49,19 @@ export const storeKeys = {
       if (typeof fault === 'string') context.addIssue({ code: 'custom', message: fault })
     })
     .default('sqlite:./data/ownership.db')
-    .describe('Where it is written whose thread is whose: sqlite: and a path, or postgres://user@host:port/database.'),
-  postgres: postgresSchema.optional().describe('How the PostgreSQL server is spoken to that store names.'),
+    .describe('The ownership store: sqlite: and a path, or postgres://user@host:port/database.'),
+  postgres: postgresSchema.optional().describe('How the gateway connects to the PostgreSQL server in ownership.store.'),
 }
 
 export function storeFault({ store, postgres }: StoreKeys): { readonly path: string[]; readonly message: string } | null {
   if (postgres === undefined) return null
   if (!POSTGRES.test(store)) {
-    return { path: ['postgres'], message: 'goes with a PostgreSQL store alone | take it out, or write store: postgres://…' }
+    return { path: ['postgres'], message: 'needs a PostgreSQL store | remove it, or write store: postgres://…' }
   }
   const place = placeOf(store)
   if (typeof place === 'string') return null
   if (postgres.password !== undefined && place.password !== null) {
-    return { path: ['postgres', 'password'], message: 'stands in store, too | keep this one' }
+    return { path: ['postgres', 'password'], message: 'is also in ownership.store | remove it there' }
   }
   if (postgres.ca !== undefined && tlsOf(place, postgres.tls) === 'off') {
     return { path: ['postgres', 'ca'], message: 'has no effect with tls: off | write tls: verify' }

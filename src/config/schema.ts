@@ -25,74 +25,81 @@ export const configSchema = z
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
     listen: z
       .strictObject({
-        host: text.default('0.0.0.0').describe('Its address.'),
-        port: port.default(8080).describe('Its port; 0 is any free one.'),
+        host: text.default('0.0.0.0').describe('The address or name of the listener.'),
+        port: port.prefault(8080).describe('Its port; 0 takes a free port.'),
         trustedProxies: z
           .array(z.union([z.cidrv4(), z.cidrv6()], 'is not a CIDR | write 10.0.0.0/8'))
-          .refine((list) => !list.some((cidr) => cidr.endsWith('/0')), 'would trust everybody | name the proxy networks')
+          .refine(
+            (list) => !list.some((cidr) => cidr.endsWith('/0')),
+            'would trust every address | name the networks of the proxies',
+          )
           .default([])
-          .describe('Networks of the proxies in front, whose X-Forwarded-For is believed.'),
+          .describe('Networks of proxies whose X-Forwarded-For the gateway trusts for the client address.'),
       })
       .prefault({})
-      .describe('The public listener. X-Forwarded-* count only from trustedProxies.'),
+      .describe('The public listener.'),
     health: z
       .strictObject({
-        host: text.default('0.0.0.0').describe('Its address.'),
-        port: port.default(8081).describe('Its port; 0 is any free one.'),
+        host: text.default('0.0.0.0').describe('The address or name of the listener.'),
+        port: port.prefault(8081).describe('Its port; 0 takes a free port.'),
       })
       .prefault({})
-      .describe('The listener with /livez /readyz /startupz /metrics.'),
+      .describe('The health listener: /livez, /readyz, /startupz and /metrics.'),
     admin: z
       .strictObject({
-        host: text.default('127.0.0.1').describe('Its address. It speaks plain HTTP: leave it on loopback.'),
-        port: port.default(9090).describe('Its port; 0 is any free one.'),
+        host: text.default('127.0.0.1').describe('Its address or name. It speaks plain HTTP: keep it on loopback.'),
+        port: port.prefault(9090).describe('Its port; 0 takes a free port.'),
         credential: z
           .string()
           .min(32, 'is too short | 32 characters at least, made at random')
           .optional()
-          .describe('What it wants as a bearer token; write "${file:…}".'),
+          .describe('The bearer token of the admin API; write "${file:…}".'),
         credentialFile: text
           .optional()
-          .describe('A file with one or two credentials, a line each; read again with each request.'),
+          .describe('A file with one or two bearer tokens, one per line; the gateway reads it on each request.'),
       })
       .refine(
         (admin) => (admin.credential === undefined) !== (admin.credentialFile === undefined),
         'needs credential or credentialFile | one of them: its holder may revoke',
       )
       .optional()
-      .describe('The admin API; off unless it is there.'),
+      .describe('The admin API; off unless this key is present.'),
     enforcement: z
       .enum(['enforce', 'observe'])
       .default('enforce')
-      .describe('observe refuses nothing that rests on ownership alone, and says what enforcing would have refused.'),
+      .describe(
+        'observe (report-only) allows requests that enforce would refuse only because of ownership, and reports them. Threads are not protected.',
+      ),
     upstream: upstreamSchema.optional(),
     upstreams: upstreamsSchema,
     agents: agentsSchema,
-    forwardHeaders: z.array(z.string()).default([]).describe('Caller headers let through besides the built-in few.'),
+    forwardHeaders: z.array(z.string()).default([]).describe('Caller headers to forward, besides the built-in ones.'),
     cors: z
       .strictObject({
         origins: z
-          .array(z.string().refine(isOrigin, 'is not an origin | write https://app.example.com, or "*" alone'))
-          .refine((list) => !list.includes('*') || list.length === 1, '"*" stands alone')
+          .array(z.string().refine(isOrigin, 'is not an origin | write https://app.example.com, or only "*"'))
+          .refine((list) => !list.includes('*') || list.length === 1, '"*" must be the only origin')
           .default([])
-          .describe('Exactly as browsers send them, or "*" alone; empty: none.'),
-        credentials: z.boolean().default(false).describe("Lets browsers send cookies along; bearer tokens don't need it."),
+          .describe('Origins that may call, exactly as browsers send them, or "*" alone.'),
+        credentials: z.boolean().default(false).describe('Lets browsers send cookies. Bearer tokens do not need it.'),
       })
       .refine((cors) => !(cors.credentials && cors.origins.includes('*')), 'credentials cannot go with "*" | name the origins')
       .prefault({})
-      .describe('Pages of which origins may call.'),
+      .describe('Which web pages may call the gateway.'),
     authentication: z
       .strictObject({
         mode: z
           .enum(['required', 'optional', 'off'])
           .default('required')
-          .describe('optional: without an Authorization header callers are anonymous. off: nobody is asked, all are one user.'),
-        clockTolerance: duration.prefault('30s').describe('Allowed difference of clocks for the times in a token.'),
-        tokenCache: z.int().min(0).default(10_000).describe('How many verified tokens are remembered; 0: none.'),
+          .describe(
+            'optional: callers without an Authorization header are anonymous. off: no authentication, all callers are one user.',
+          ),
+        clockTolerance: duration.prefault('30s').describe('The allowed clock difference for the times in a token.'),
+        tokenCache: z.int().min(0).default(10_000).describe('How many verified tokens the gateway caches; 0 for none.'),
         issuers: z
           .record(z.string().regex(/^[a-z0-9-]+$/, 'an issuer key is of a-z, 0-9 and -'), issuerSchema)
           .default({})
-          .describe('Whose tokens are taken, by a key of your choice: part of every user id, for ever.'),
+          .describe('The identity providers, by an issuer id of your choice. It is part of every user id: do not rename it.'),
       })
       .superRefine((value, context) => {
         const issuers = Object.values(value.issuers)
@@ -108,72 +115,78 @@ export const configSchema = z
         }
       })
       .prefault({})
-      .describe('Who may come in.'),
+      .describe('How callers are authenticated.'),
     identity: identitySchema,
     ownership: z
       .strictObject({
         ...storeKeys,
         unknownThread: z
           .enum(['claim', 'verify', 'deny'])
-          .describe('What a run on a thread without an owner does. No default: see docs/reference/configuration.md.'),
+          .describe('What a run or suggestion on an unowned thread does. See docs/how-to/authorize/unknown-threads.md.'),
         lists: z
           .enum(['upstream', 'table', 'auto'])
           .default('upstream')
-          .describe('Where lists of threads come from; auto: from the table where the upstream has none.'),
+          .describe(
+            'The source of thread lists: the upstream, the ownership table, or (auto) the table if the upstream has no list.',
+          ),
         retention: z
           .strictObject({
             deleted: ageOrOff
-              .default('off')
-              .describe('How long a deleted thread is remembered of which the upstream holds nothing any more; off: for ever.'),
+              .prefault('off')
+              .describe('When to forget a deleted thread, after the upstream confirmed that it has nothing of it; off: never.'),
           })
           .prefault({})
-          .describe('What of the table is forgotten by itself.'),
+          .describe('Which rows the gateway deletes by itself.'),
       })
       .superRefine((value, context) => {
         const fault = storeFault(value)
         if (fault !== null) context.addIssue({ code: 'custom', ...fault })
       })
-      .describe('Whose thread is whose.'),
+      .describe('Where the owners of threads are stored, and what happens to threads without an owner.'),
     streams: z
       .strictObject({
         tokenExpiry: z
           .enum(['close', 'grace', 'ignore'])
           .default('grace')
-          .describe('What becomes of a stream whose token expires: it ends at once, after the grace, or not.'),
-        grace: duration.prefault('10m').describe('Has an effect with tokenExpiry: grace.'),
-        keepAlive: duration.prefault('15s').describe('A comment after this much silence of the upstream; 0s: none.'),
+          .describe('What happens to a stream when its token expires: it ends at once, after streams.grace, or not.'),
+        grace: duration.prefault('10m').describe('How long a stream may continue with tokenExpiry: grace.'),
+        keepAlive: duration
+          .prefault('15s')
+          .describe('After this silence of the upstream, the gateway adds a comment to an event stream; 0s for none.'),
       })
       .prefault({})
       .describe('Event streams.'),
     limits: z
       .strictObject({
-        body: bodySize.prefault('1MiB').describe('Largest body, apart from the next.'),
-        runBody: bodySize.prefault('64MiB').describe('Largest body of agent/run, agent/connect, agent/suggest and transcribe.'),
-        bodiesInFlight: size.prefault('512MiB').describe('All JSON bodies that are held in memory at once.'),
+        body: bodySize.prefault('1MiB').describe('The largest request body, except those of limits.runBody.'),
+        runBody: bodySize
+          .prefault('64MiB')
+          .describe('The largest body of agent/run, agent/connect, agent/suggest and transcribe.'),
+        bodiesInFlight: size.prefault('512MiB').describe('The total size of all JSON bodies in memory.'),
         bodyMembers: z
           .int('is not a number of members | write 10000')
           .min(100, 'is too few | at least 100')
           .max(MAX_VALUES, `is too many | at most ${MAX_VALUES}`)
           .default(10_000)
-          .describe('How many members one object in a body may have; the body itself may have 100.'),
-        headers: size.prefault('16KiB').describe('The head of a request.'),
-        newThreads: rateOrOff
-          .prefault('60/m')
-          .describe('Runs and suggestions on threads without an owner, per user; off: no limit.'),
-        requests: rateOrOff.prefault('1200/m').describe('Requests of every kind, per user; off: no limit.'),
-        grants: rateOrOff.prefault('60/m').describe('Grants that owners give, per user; off: no limit.'),
-        runs: rateOrOff.default('off').describe('Runs, per user.'),
+          .describe('The members of one object in a JSON body; the body itself may have 100.'),
+        headers: size.prefault('16KiB').describe('The largest head of a request.'),
+        newThreads: rateOrOff.prefault('60/m').describe('Runs and suggestions on unowned threads, per user; off for no limit.'),
+        requests: rateOrOff.prefault('1200/m').describe('All requests, per user; off for no limit.'),
+        grants: rateOrOff.prefault('60/m').describe('Grants by owners, per user; off for no limit.'),
+        runs: rateOrOff.prefault('off').describe('Runs, per user; off for no limit.'),
         streams: countOrOff
           .default('off')
-          .describe('Runs, connects and the like that a user may have open at once; any other answer counts after a second.'),
+          .describe('Open runs, connects and other streams, per user; any other response counts after one second.'),
         sendTimeout: duration
           .prefault('60s')
-          .describe('How long an answer waits for a caller who takes nothing of it; then it is cut. 0s: for ever.'),
+          .describe('How long a response waits for a client that reads nothing, before the gateway cuts it; 0s for no limit.'),
       })
       .prefault({})
-      .describe('How much is taken; a rule of the policy may have its own.'),
-    policy: text.optional().describe('The policy file; by default the one that is shipped.'),
-    shadowPolicy: text.optional().describe('A second policy, of which only is said where it would decide otherwise.'),
+      .describe('Limits per user and per request. A policy rule can set its own.'),
+    policy: text.optional().describe('The policy file; by default the shipped policy.'),
+    shadowPolicy: text
+      .optional()
+      .describe('A second policy: the gateway reports where it would decide differently, and refuses nothing because of it.'),
     workers: z
       .union(
         [
@@ -183,35 +196,36 @@ export const configSchema = z
         'is not a number of processes | write 4 or auto',
       )
       .default(1)
-      .describe('How many processes serve requests on the one port; auto: one for each core that there is.'),
+      .describe('The number of worker processes; auto starts one for each available core.'),
     shutdown: z
       .strictObject({
         delay: duration
           .prefault('5s')
-          .describe(
-            'How long requests are served after SIGTERM, while whoever sends them hears that /readyz fails; 0s: not at all.',
-          ),
+          .describe('How long the gateway still serves requests after SIGTERM while /readyz already fails; 0s for none.'),
       })
       .prefault({})
-      .describe('The end of the process.'),
+      .describe('The shutdown of the process.'),
     audit: z
       .strictObject({
-        to: z.enum(['off', 'stdout', 'file']).default('off').describe('Where the lines go, one for each decision.'),
-        file: text.default('./data/audit.jsonl').describe('The file that lines are appended to; has an effect with to: file.'),
+        to: z
+          .enum(['off', 'stdout', 'file'])
+          .default('off')
+          .describe('Where the gateway writes the audit: one line for each decision.'),
+        file: text.default('./data/audit.jsonl').describe('The file to which the gateway appends, with to: file.'),
         maxSize: rotatedByLogrotate('size 100M'),
         keep: rotatedByLogrotate('rotate 10'),
       })
       .prefault({})
-      .describe('The record of decisions.'),
+      .describe('The audit of decisions.'),
     log: z
       .strictObject({
         level: z
           .enum(['trace', 'debug', 'info', 'warn', 'error', 'silent'])
           .default('info')
-          .describe('Least level of log lines; that of a request is info.'),
+          .describe('The lowest level to log. Request lines are info.'),
       })
       .prefault({})
-      .describe('JSON lines on stdout.'),
+      .describe('The log: JSON lines on stdout.'),
   })
   .superRefine(({ upstream, upstreams, agents, identity }, context) => {
     if (upstream === undefined && Object.keys(upstreams).length + Object.keys(agents).length === 0) {

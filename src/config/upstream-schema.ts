@@ -17,22 +17,22 @@ const basePath = z
 
 const reaching = {
   ca: text.optional().describe('A PEM file with the private CA of the upstream.'),
-  forwardAuthorization: z.boolean().default(true).describe("Whether the caller's Authorization header goes upstream."),
+  forwardAuthorization: z.boolean().default(true).describe("Whether the gateway forwards the caller's Authorization header."),
   headers: z
     .record(
       z.string().regex(/^[!#$%&'*+\-.^`|~0-9A-Za-z]+$/, 'is not a header name'),
       z.string().regex(/^[\x20-\x7e\t]*$/, 'is not a header value'),
     )
     .default({})
-    .describe("Sent with every request; they win over the caller's."),
+    .describe("Headers that the gateway sets on every upstream request. They replace the caller's headers."),
   timeouts: z
     .strictObject({
-      connect: duration.prefault('2s').describe('To open a connection.'),
-      headers: duration.prefault('120s').describe('From the request to the head of the answer; 0s: none.'),
-      body: duration.prefault('0s').describe('Longest silence within an answer; 0s: none.'),
+      connect: duration.prefault('2s').describe('The time to open a connection.'),
+      headers: duration.prefault('120s').describe('The time to the head of the response; 0s for no limit.'),
+      body: duration.prefault('0s').describe('The longest silence within a response; 0s for no limit.'),
     })
     .prefault({})
-    .describe('How long the upstream may take.'),
+    .describe('Timeouts of upstream requests.'),
 }
 
 function urlOf(elsewhere: string) {
@@ -45,39 +45,39 @@ function urlOf(elsewhere: string) {
 }
 
 const runtime = {
-  url: urlOf('upstream.basePath').describe('Where the runtime listens. https verifies its certificate.'),
+  url: urlOf('upstream.basePath').describe('The address of the runtime: http(s)://host:port. https verifies the certificate.'),
   basePath: basePath
     .refine((path) => !endsLikeRoute(path), 'ends like a route of the runtime, which could take envelopes for it')
     .describe('The path under which the runtime serves its routes, or the one path of a single-route runtime.'),
-  publicPath: basePath.optional().describe('Where callers find them; by default basePath.'),
+  publicPath: basePath.optional().describe('The path that callers use; by default basePath.'),
   transport: z
     .enum(['auto', ...TRANSPORTS])
     .default('auto')
-    .describe('How the runtime takes requests; auto asks it, and goes on asking.'),
-  userScoped: z.boolean().default(false).describe('true for the managed platform: subscriptions and join codes may pass.'),
+    .describe('How the runtime accepts requests; auto asks the runtime.'),
+  userScoped: z.boolean().default(false).describe('true if the upstream itself separates users, as the managed platform does.'),
   ...reaching,
 }
 
-export const upstreamSchema = z.strictObject(runtime).describe('The runtime that is protected.')
+export const upstreamSchema = z.strictObject(runtime).describe('The runtime behind the gateway.')
 
 const ofItsOwn = {
   scope: z
     .string()
-    .regex(/^[a-z0-9-]+$/, 'is no key of an upstream | a-z, 0-9 and -')
+    .regex(/^[a-z0-9-]+$/, 'is not a key of an upstream | use a-z, 0-9 and -')
     .optional()
     .describe(
-      'Whose threads these are in the ownership table: the key of another upstream with the same threads, `upstream` for the first one, or its own key, which is the default.',
+      'The scope of its threads in the ownership table: the key of the upstream with the same threads, `upstream`, or its own key (the default).',
     ),
   assertionAudience: text
     .optional()
     .describe(
-      'The `aud` of assertions that go there; by default identity.assertion.audience, and beside other upstreams / and the key.',
+      'The `aud` of assertions for this upstream; by default identity.assertion.audience, with several upstreams followed by / and the key.',
     ),
 }
 
 const key = z
   .string()
-  .regex(/^[a-z0-9-]+$/, 'is no key of an upstream | a-z, 0-9 and -')
+  .regex(/^[a-z0-9-]+$/, 'is not a key of an upstream | use a-z, 0-9 and -')
   .refine(isAgentId, 'has a meaning of its own | take another key')
 
 export const upstreamsSchema = z
@@ -85,16 +85,13 @@ export const upstreamsSchema = z
     key,
     z.strictObject({
       ...runtime,
-      unknownThread: z
-        .enum(['claim', 'verify', 'deny'])
-        .optional()
-        .describe('As ownership.unknownThread, which holds where this is left out.'),
-      lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, which holds where this is left out.'),
+      unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('As ownership.unknownThread, for this upstream.'),
+      lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, for this upstream.'),
       ...ofItsOwn,
     }),
   )
   .default({})
-  .describe('Further runtimes, by a key of your choice: the scope of their threads in the ownership table, for ever.')
+  .describe('Further runtimes, by a key of your choice. The key is the scope of their threads: do not rename it.')
 
 /** The path to which an agent's runs are POSTed: like a base path, but a trailing slash is part of it. */
 const agentPath = z
@@ -109,18 +106,18 @@ export const agentsSchema = z
   .record(
     key,
     z.strictObject({
-      url: urlOf('path').describe('Where the agent listens. https verifies its certificate.'),
-      path: agentPath.default('/').describe('Where it takes runs: its root path.'),
-      publicPath: basePath.optional().describe('Where callers find it; by default /agents/ and its key.'),
+      url: urlOf('path').describe('The address of the agent: http(s)://host:port. https verifies the certificate.'),
+      path: agentPath.default('/').describe('The path to which the gateway POSTs runs.'),
+      publicPath: basePath.optional().describe('The path that callers use; by default /agents/ and the key.'),
       unknownThread: z
         .enum(['claim', 'deny'])
         .optional()
-        .describe('As ownership.unknownThread; has to be said where that is verify: an agent has no history to look into.'),
+        .describe(
+          'As ownership.unknownThread. Required if that is verify, because the gateway cannot read the history of an agent.',
+        ),
       ...ofItsOwn,
       ...reaching,
     }),
   )
   .default({})
-  .describe(
-    'AG-UI endpoints, by the agent id that policies call them by: the scope of their threads in the ownership table, for ever.',
-  )
+  .describe('AG-UI endpoints, by their agent id in policies. The key is the scope of their threads: do not rename it.')

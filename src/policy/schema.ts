@@ -23,18 +23,18 @@ const claim = z
     at: z
       .string()
       .refine((path) => path !== '' && isPointer(path), 'is not a JSON pointer | write /sub or /realm_access/roles')
-      .describe('Where the claim is: a JSON pointer.'),
-    equals: scalar.optional().describe('It is this, of the same type.'),
+      .describe('The JSON pointer of the claim.'),
+    equals: scalar.optional().describe('The claim equals this value, of the same type.'),
     in: z
       .array(scalar)
       .min(1, 'must name a value')
       .refine((list) => new Set(list.map((one) => typeof one)).size <= 1, 'has values of several types | a rule for each')
       .optional()
-      .describe('It is one of these, which are of one type.'),
-    contains: scalar.optional().describe('It is a list, and this is in it.'),
-    atLeast: number.optional().describe('It is a number, this or greater.'),
-    atMost: number.optional().describe('It is a number, this or smaller.'),
-    exists: z.boolean().optional().describe('It is there, or with false it is not.'),
+      .describe('The claim equals one of these values, which are of one type.'),
+    contains: scalar.optional().describe('The claim is a list with this item.'),
+    atLeast: number.optional().describe('The claim is a number, and at least this.'),
+    atMost: number.optional().describe('The claim is a number, and at most this.'),
+    exists: z.boolean().optional().describe('The claim is present (true) or absent (false).'),
   })
   .refine(
     (one) => Object.entries(one).filter(([key, value]) => key !== 'at' && value !== undefined).length === 1,
@@ -48,32 +48,30 @@ function noMapping(permissions: unknown): string {
 }
 
 const conditions = {
-  issuers: names('an issuer')
-    .optional()
-    .describe('Users of one of these issuers, by key of authentication.issuers; by default those of all.'),
-  roles: names('a role').optional().describe('Users who have one of these roles.'),
+  issuers: names('an issuer').optional().describe('Users of one of these issuers, by issuer id; by default of all.'),
+  roles: names('a role').optional().describe('Users with one of these roles.'),
   permissions: z
     .strictObject(
       {
-        any: names('a permission').optional().describe('One of these.'),
-        all: names('a permission').optional().describe('Every one of these.'),
+        any: names('a permission').optional().describe('Users with one of these permissions.'),
+        all: names('a permission').optional().describe('Users with all of these permissions.'),
       },
       { error: ({ code, input }) => (code === 'invalid_type' ? noMapping(input) : undefined) },
     )
     .refine(({ any, all }) => any !== undefined || all !== undefined, 'names no permission | write any: or all:')
     .optional()
-    .describe('Users who have these permissions.'),
+    .describe('Users with these permissions.'),
   claims: z
     .array(claim)
     .min(1, 'must name a claim')
     .optional()
-    .describe('Claims of the token, all of them. A claim of another type than it is compared with denies.'),
+    .describe('Users whose token meets all these conditions. A claim of another type refuses the request.'),
 }
 
 const forwardedProps = z.array(
   z.strictObject({
-    name: filled.describe('A name of the top level, or command. and a name below it.'),
-    unsafe: z.boolean().default(false).describe("Needed beside names that reach an agent's configuration."),
+    name: filled.describe('A top-level name, or command. and a name below it.'),
+    unsafe: z.boolean().default(false).describe("Required for names that reach an agent's configuration, identity or storage."),
   }),
 )
 
@@ -85,7 +83,7 @@ const tools = z.union(
 )
 
 const who = z.array(
-  z.enum(['anonymous', 'signed-in', 'operator'], 'is nobody a rule can speak of | write anonymous, signed-in or operator'),
+  z.enum(['anonymous', 'signed-in', 'operator'], 'is not a kind of caller | write anonymous, signed-in or operator'),
 )
 
 function stranger(routes: unknown): string {
@@ -102,7 +100,7 @@ const rule = z
       .string()
       .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/, 'is not a name | letters, digits, . _ -')
       .optional()
-      .describe('What logs, audit lines and explain call it; by default its place in the file.'),
+      .describe('The name in logs, audit lines and explain; by default the place in the file.'),
     routes: z
       .union(
         [
@@ -111,56 +109,60 @@ const rule = z
         ],
         { error: ({ input }) => stranger(input) },
       )
-      .describe('Which routes it speaks of; a rule that denies may say all.'),
+      .describe('The routes that the rule covers; all is only for deny rules.'),
     methods: z
-      .array(z.enum(['GET', 'POST', 'PATCH', 'DELETE'], 'is no method of a route | write GET, POST, PATCH or DELETE'))
+      .array(z.enum(['GET', 'POST', 'PATCH', 'DELETE'], 'is not a method of a route | write GET, POST, PATCH or DELETE'))
       .min(1, 'must name a method')
       .optional()
       .describe('Only requests with one of these HTTP methods.'),
-    allow: who.optional().describe('Who may; an empty list is nobody.'),
-    deny: who.min(1, 'must name somebody').optional().describe('Who may not, whatever other rules allow.'),
+    allow: who.optional().describe('Who may use the routes. An empty list documents a closed route.'),
+    deny: who.min(1, 'must name a kind of caller').optional().describe('Who may not use the routes, whatever other rules allow.'),
     ...conditions,
     unless: z
       .strictObject(conditions)
       .refine(
         (one) => Object.values(one).some((part) => part !== undefined),
-        'excepts nobody | name issuers, roles, permissions or claims',
+        'exempts no user | name issuers, roles, permissions or claims',
       )
       .optional()
-      .describe('The rule does not speak of callers of whom all of this is so.'),
-    agents: names('an agent').optional().describe('Only these agents, by id. On routes under agent/ alone.'),
+      .describe('Exempts users who meet all of these conditions.'),
+    agents: names('an agent').optional().describe('Only these agents, by id. Only on routes under agent/.'),
     threads: z
       .array(
-        z.enum(['own', 'shared', 'unknown', 'foreign'], 'is no relation to a thread | write own, shared, unknown or foreign'),
+        z.enum(['own', 'shared', 'unknown', 'foreign'], 'is not a relation to a thread | write own, shared, unknown or foreign'),
       )
       .min(1, 'must name a relation')
       .optional()
-      .describe("On routes about a thread: the caller's own, those shared with them, threads without an owner, other people's."),
+      .describe(
+        "On routes about a thread: the caller's own threads, threads shared with the caller, unowned (unknown) threads, threads of other users (foreign).",
+      ),
     only: z
       .literal('user-scoped', 'is not a condition | write user-scoped')
       .optional()
-      .describe('Only where upstream.userScoped is true.'),
+      .describe('Only if upstream.userScoped is true.'),
     refusal: z
       .union([z.literal(403), z.literal(404)], 'is not a refusal | write 403 or 404')
       .default(403)
-      .describe('404 hides: a refusal looks like an unknown route. Of a rule that allows it holds for its routes as a whole.'),
-    forwardedProps: forwardedProps.optional().describe("In place of the file's forwardedProps, for what this rule allows."),
-    state: state.optional().describe("In place of the file's state, for what this rule allows."),
-    tools: tools.optional().describe("In place of the file's tools, for what this rule allows."),
+      .describe(
+        '404 hides the route: a refusal looks like an unknown path. In an allow rule it applies to all refusals on its routes.',
+      ),
+    forwardedProps: forwardedProps.optional().describe("Replaces the file's forwardedProps for requests that this rule allows."),
+    state: state.optional().describe("Replaces the file's state for requests that this rule allows."),
+    tools: tools.optional().describe("Replaces the file's tools for requests that this rule allows."),
     headers: z
       .array(filled)
       .optional()
-      .describe('Of the configured forwardHeaders, those that pass with what this rule allows; by default all.'),
+      .describe('The forwardHeaders that are forwarded with requests that this rule allows; by default all.'),
     limits: z
       .strictObject({
-        requests: rateOrOff.optional().describe('Requests that this rule allows, counted beside limits.requests.'),
-        runs: rateOrOff.optional().describe('In place of limits.runs.'),
-        newThreads: rateOrOff.optional().describe('In place of limits.newThreads.'),
-        streams: countOrOff.optional().describe('In place of limits.streams.'),
-        body: bodySize.optional().describe('In place of limits.body and limits.runBody.'),
+        requests: rateOrOff.optional().describe('Requests that this rule allows, in addition to limits.requests.'),
+        runs: rateOrOff.optional().describe('Replaces limits.runs.'),
+        newThreads: rateOrOff.optional().describe('Replaces limits.newThreads.'),
+        streams: countOrOff.optional().describe('Replaces limits.streams.'),
+        body: bodySize.optional().describe('Replaces limits.body and limits.runBody.'),
       })
       .optional()
-      .describe("For what this rule allows, per user: in place of the configuration's limits of the same name."),
+      .describe('Limits per user for requests that this rule allows.'),
   })
   .refine((one) => (one.allow === undefined) !== (one.deny === undefined), 'must say allow or deny | one of them')
 
@@ -171,9 +173,9 @@ export const policySchema = z
       .array(
         z
           .strictObject({
-            issuer: filled.optional().describe('A key of authentication.issuers; may be left out while there is one only.'),
-            role: filled.optional().describe('Users who have this role.'),
-            permission: filled.optional().describe('Users who have this permission.'),
+            issuer: filled.optional().describe('An issuer id; optional with a single issuer.'),
+            role: filled.optional().describe('Users with this role.'),
+            permission: filled.optional().describe('Users with this permission.'),
           })
           .refine(
             (one) => one.role !== undefined || one.permission !== undefined,
@@ -181,20 +183,20 @@ export const policySchema = z
           ),
       )
       .default([])
-      .describe('Who is an operator. Operators are not owners: they see no foreign thread unless a rule says so.'),
+      .describe('Who is an operator. Operators see no foreign thread unless a rule allows it.'),
     rules: z
       .array(rule)
       .min(1, 'must have a rule')
-      .describe('Who may use which routes. What any rule denies is denied, and what none allows.'),
+      .describe('Who may use which routes. Deny rules win. What no rule allows is denied.'),
     sharing: z
       .boolean()
       .default(false)
-      .describe('Whether grants count, for access and lists alike. What a rule opens of shared threads is open only with true.'),
+      .describe('Whether grants count. With false, no rule opens shared threads, and no list has them.'),
     forwardedProps: forwardedProps
       .default([])
-      .describe('Names of forwardedProps that pass besides toolChoice and command.resume.'),
-    state: state.default('pass').describe("Whether the caller's state reaches the agent."),
-    tools: tools.default('pass').describe("Which of the frontend's tools reach the agent: all, none, or those of these names."),
+      .describe('The forwardedProps that are forwarded, besides toolChoice and command.resume.'),
+    state: state.default('pass').describe("Whether the gateway forwards the caller's state."),
+    tools: tools.default('pass').describe('Which frontend tools are forwarded: all, none, or those with these names.'),
   })
   .meta({ title: 'Threadwarden policy' })
 

@@ -91,7 +91,7 @@ void test('a peer that is not installed is told, and left out', (t) => {
   const which = ['--load=get', '--only=http-proxy,nginx,haproxy-jwt', `--out=${folder}`]
   const { status, stdout, stderr } = benchWith({ PATH: folder }, 'requests', ...BRIEFLY, ...which)
   t.equal(status, 0, stderr)
-  t.match(stdout, 'Not installed here, and not measured: nginx, haproxy-jwt.')
+  t.match(stdout, 'Not installed, and not measured: nginx, haproxy-jwt.')
   t.notMatch(stdout, '| nginx')
   t.end()
 })

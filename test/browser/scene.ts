@@ -8,10 +8,10 @@ import { OPERATOR } from '../../testing/support/sharing.ts'
 import { startStack, type Stack } from '../../testing/support/stack.ts'
 
 /** Where Debian puts it. */
-const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
 /** It is to show this page, and to speak to nobody else. */
-const ARGUMENTS = [
+export const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
   '--disable-quic',

@@ -45,7 +45,7 @@ async function scene(t: Test): Promise<Deployment> {
   return made
 }
 
-void test('what is in the store is printed without anything that a terminal obeys', async (t) => {
+void test('text from the store is printed without anything that a terminal obeys', async (t) => {
   const { command } = await scene(t)
   for (const args of [
     ['threads', 'list'],
@@ -116,7 +116,7 @@ void test('a file or a pipe gets an export as it is', async (t) => {
   t.ok(csv.stdout.includes(HOSTILE))
 })
 
-void test('nor does what stands in files, in options, or in what a server answers', async (t) => {
+void test('nor does text from files, options or the answers of a server', async (t) => {
   const upstream = await startUpstream((_request, response) => {
     response.writeHead(500, { 'content-type': 'application/json' })
     response.end(JSON.stringify({ error: HOSTILE, message: HOSTILE, version: HOSTILE, agents: { [HOSTILE]: {} } }))

@@ -9,7 +9,7 @@ const runOn = (version: string, args: readonly string[]) => run(args, { node: ['
 
 for (const version of ['22.18.0', '22.0.0', '20.20.2', '18.0.0']) {
   void test(`Node ${version} is too old, whatever is asked for`, async (t) => {
-    const stderr = `threadwarden needs Node 22.19 or newer; this is ${version}\n`
+    const stderr = `threadwarden needs Node 22.19 or newer; this is ${version}. In a clone, use \`npx node\`: npm ci installs a newer one\n`
     const ended = await Promise.all([['--version'], ['serve', '--config', 'x'], []].map((args) => runOn(version, args)))
     t.same(ended, Array(3).fill({ code: 1, stdout: '', stderr }))
   })

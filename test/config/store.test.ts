@@ -105,7 +105,7 @@ void test('the keys of the server are checked', (t) => {
 })
 
 void test('they go with a PostgreSQL store alone', (t) => {
-  const fault = { path: 'ownership.postgres', message: 'goes with a PostgreSQL store alone', hint: /./ }
+  const fault = { path: 'ownership.postgres', message: 'needs a PostgreSQL store', hint: /./ }
   t.match(faultsIn({ 'ownership.postgres': { pool: 5 } }), [fault])
   t.match(faultsIn({ 'ownership.postgres': {}, 'ownership.store': 'sqlite:./a.db' }), [fault])
   t.end()
@@ -113,7 +113,7 @@ void test('they go with a PostgreSQL store alone', (t) => {
 
 void test('a password stands in one place', (t) => {
   const twice = { 'ownership.store': 'postgres://a:hunter2@h/d', 'ownership.postgres.password': 'hunter3' }
-  t.match(faultsIn(twice), [{ path: 'ownership.postgres.password', message: 'stands in store, too' }])
+  t.match(faultsIn(twice), [{ path: 'ownership.postgres.password', message: 'is also in ownership.store' }])
   t.end()
 })
 

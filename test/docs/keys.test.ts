@@ -1,12 +1,12 @@
-/** docs/reference/configuration.md and docs/reference/policy.md name every key, with its default. */
+/** The tables of docs/reference have every key of the configuration and of a policy, with its default. */
 import { test } from 'tap'
 import { z } from 'zod'
 import { configSchema } from '../../src/config/schema.ts'
 import { policySchema } from '../../src/policy/schema.ts'
-import { code, page, rows } from './markdown.ts'
+import { code, page, rows, section } from './markdown.ts'
 
-/** What of a JSON schema is read here. */
 interface Node {
+  readonly required?: readonly string[]
   readonly properties?: Readonly<Record<string, Node>>
   readonly additionalProperties?: Node | boolean
   readonly items?: Node
@@ -14,40 +14,69 @@ interface Node {
   readonly not?: unknown
 }
 
-/** The keys that hold a value of their own, each with its default if that is a word. */
-function keysOf(node: Node, path = ''): readonly (readonly [string, string | undefined])[] {
+interface Key {
+  readonly path: string
+  /** As the pages write it; undefined if the key has none, or one of several lines. */
+  readonly value: string | undefined
+  readonly isRequired: boolean
+}
+
+/** The keys that have a value of their own. */
+function keysOf(node: Node, path = ''): readonly Key[] {
   return Object.entries(node.properties ?? {}).flatMap(([name, inner]) => {
     // A removed key has no value: the schema knows it only to refuse it.
     if (inner.not !== undefined) return []
     const below = keysOf(inner, `${path}${name}.`)
     const { additionalProperties: each } = inner
     if (typeof each === 'object' && each.properties !== undefined) return keysOf(each, `${path}${name}.<key>.`)
-    const value = ['string', 'boolean'].includes(typeof inner.default) ? String(inner.default) : undefined
-    return below.length > 0 ? below : [[`${path}${name}`, value] as const]
+    const isRequired = node.required?.includes(name) === true
+    return below.length > 0 ? below : [{ path: `${path}${name}`, value: written(inner.default), isRequired }]
   })
 }
 
-/** Defaults by key, as the tables of a page have them: `key`, type, `default`. */
-function documented(name: string): ReadonlyMap<string | null, string | undefined> {
-  return new Map(rows(page(name).text).map(([key, , value]) => [code(key), value] as const))
+function written(value: unknown): string | undefined {
+  return typeof value === 'string' || value === undefined ? value : JSON.stringify(value)
+}
+
+/** Defaults by key, as tables have them: `key`, type, `default`. */
+function documented(text: string): ReadonlyMap<string | null, string | undefined> {
+  return new Map(rows(text).map(([key, , value]) => [code(key), value] as const))
 }
 
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Node
 
-for (const [name, keys] of [
-  ['docs/reference/configuration.md', keysOf(schemaOf(configSchema))],
-  [
-    'docs/reference/policy.md',
-    [...keysOf(schemaOf(policySchema)), ...keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {})],
-  ],
+const CONFIG_KEYS = keysOf(schemaOf(configSchema))
+const RULE_KEYS = keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {})
+
+const POLICY = page('docs/reference/policy.md')
+
+for (const [name, text, keys] of [
+  ['docs/reference/configuration.md', page('docs/reference/configuration.md').text, CONFIG_KEYS],
+  ['docs/reference/policy.md, the file', section(POLICY, 'Keys of the file'), keysOf(schemaOf(policySchema))],
+  ['docs/reference/policy.md, a rule', section(POLICY, 'Rules'), RULE_KEYS],
 ] as const) {
-  void test(`${name} has every key and its default`, (t) => {
-    const written = documented(name)
+  void test(`${name}: every key and its default`, (t) => {
+    const found = documented(text)
     t.ok(keys.length > 5)
-    for (const [key, value] of keys) {
-      t.ok(written.has(key), key)
-      if (value !== undefined) t.equal(code(written.get(key)), value, `the default of ${key}`)
+    for (const { path, value, isRequired } of keys) {
+      t.ok(found.has(path), path)
+      if (value !== undefined) t.equal(code(found.get(path)), value, `the default of ${path}`)
+      if (isRequired) t.match(found.get(path), /^required/, `${path} is required`)
+      else t.not(found.get(path), 'required', `${path} is not required`)
     }
     t.end()
   })
 }
+
+void test('docs/reference/timeouts.md has every duration and limit, with its default', (t) => {
+  const found = new Map(rows(page('docs/reference/timeouts.md').text).map(([key, value]) => [code(key), code(value)] as const))
+  const values = new Map(CONFIG_KEYS.map(({ path, value }) => [path, value] as const))
+  for (const [key, value] of found) if (key !== null && values.has(key)) t.equal(value, values.get(key), `the default of ${key}`)
+  // An upstream or agent with a key of its own has the defaults of `upstream`.
+  const bounds = CONFIG_KEYS.filter(({ path }) => !/^(?:upstreams|agents)\./.test(path)).filter(
+    ({ path, value }) => path.startsWith('limits.') || /^\d+(?:ms|s|m|h|[KMG]iB)$/.test(value ?? ''),
+  )
+  t.ok(bounds.length > 20)
+  for (const { path } of bounds) t.ok(found.has(path), path)
+  t.end()
+})

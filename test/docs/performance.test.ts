@@ -1,8 +1,8 @@
-/** docs/contributing/benchmarks.md shows the results that are kept beside it. */
+/** docs/contributing/benchmarks.md and docs/explanation/performance.md show the kept results. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'tap'
-import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withTables } from '../../testing/bench/page.ts'
+import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withFigures, withTables } from '../../testing/bench/page.ts'
 import { page } from './markdown.ts'
 
 const PAGE = page('docs/contributing/benchmarks.md').text
@@ -10,6 +10,13 @@ const PAGE = page('docs/contributing/benchmarks.md').text
 void test('the tables are those of the kept results', (t) => {
   const tables = new Map(PART_NAMES.map((name) => [name, readTable(RESULTS, name)]))
   t.equal(withTables(PAGE, tables), PAGE, 'npm run bench -- --read --page')
+  t.end()
+})
+
+void test('the figures of the short page are those of the kept results', (t) => {
+  const { text } = page('docs/explanation/performance.md')
+  t.equal(withFigures(text, RESULTS), text, 'npm run bench -- --read --page')
+  t.throws(() => withFigures('# A page without a place', RESULTS), /no place for the summary/)
   t.end()
 })
 

@@ -1,50 +1,32 @@
-/** docs/how-to/authorize/try-a-policy.md: its files are valid, its commands say what stands below them, and its tables have every key of a test file. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** docs/how-to/authorize/try-a-policy.md shows what its commands print; docs/reference/policy-tests.md has every key of a test file. */
 import { test } from 'tap'
 import { z } from 'zod'
+import { auditLine } from '../../src/audit/line.ts'
 import { testSchema } from '../../src/tools/simulate/test-schema.ts'
-import { run } from '../../testing/support/program.ts'
-import { makeFolder } from '../../testing/support/gateway.ts'
-import { blocks, code, page, rows } from './markdown.ts'
+import { audited, READING } from '../../testing/support/audited.ts'
+import { user } from '../../testing/support/callers.ts'
+import { runBlocks } from './commands.ts'
+import { code, page, rows } from './markdown.ts'
 
-const PAGE = page('docs/how-to/authorize/try-a-policy.md')
-
-/** The files of the page, by the names that its commands have for them. */
-function files(): Readonly<Record<string, string | undefined>> {
-  const [config, policy, next] = blocks(PAGE, 'yaml')
-  const [alice, body] = blocks(PAGE, 'json')
-  const [tests] = blocks(PAGE, 'yaml tests')
-  return {
-    'threadwarden.yaml': config,
-    'policy.yaml': policy,
-    'new.yaml': next,
-    'chat.test.yaml': tests,
-    'alice.json': alice,
-    'run.json': body,
-  }
-}
-
-for (const block of blocks(PAGE, 'console')) {
-  const [command = '', ...said] = block.split('\n')
-  void test(command, async (t) => {
-    const { folder, remove } = makeFolder()
-    t.teardown(remove)
-    for (const [name, text] of Object.entries(files())) writeFileSync(join(folder, name), text ?? '')
-    const args = command.replace(/^\$ threadwarden /, '').split(' ')
-    const { stdout, stderr } = await run(args, { environment: { SERVICE_TOKEN: 'a-secret' }, folder })
-    t.equal(stderr, '')
-    const whole = said.join('\n')
-    const [start = '', rest] = whole.split('…\n')
-    const printed = stdout.replaceAll(folder, '/srv/chat')
-    t.equal(rest === undefined ? printed : printed.slice(0, start.length), start)
+void test('the commands of the page print what it shows', async (t) => {
+  const line = auditLine(
+    audited({
+      ...READING,
+      client: undefined,
+      principal: user('alice'),
+      facts: { ...READING.facts, record: { owner: 'corp:alice', deleted: false } },
+      outcome: 'permitted',
+    }),
+  )
+  const { ran } = await runBlocks(t, 'docs/how-to/authorize/try-a-policy.md', {
+    files: { 'data/audit.jsonl': `${JSON.stringify(line)}\n` },
+    exits: { 'threadwarden diff': 1 },
   })
-}
-
-void test('the page has an example of each command', (t) => {
-  const commands = blocks(PAGE, 'console').map((block) => block.split(' ')[2])
-  t.same(commands, ['routes', 'explain', 'diff', 'test'])
-  t.end()
+  const commands = ran.map(({ command }) => /threadwarden (\w+)/.exec(command)?.[1])
+  t.same(
+    commands.filter((command) => command !== undefined),
+    ['routes', 'explain', 'explain', 'diff', 'test'],
+  )
 })
 
 interface Node {
@@ -58,7 +40,7 @@ interface Node {
 const SCHEMA = z.toJSONSchema(testSchema, { io: 'input', unrepresentable: 'any' }) as Node
 
 void test('every key of a test file and of a test has its row', (t) => {
-  const written = rows(PAGE.text).map(([key]) => code(key))
+  const written = rows(page('docs/reference/policy-tests.md').text).map(([key]) => code(key))
   const { tests, facts, ...others } = SCHEMA.properties ?? {}
   const keys = [
     ...Object.keys(others),

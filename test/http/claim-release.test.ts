@@ -1,4 +1,4 @@
-/** The first run claims a thread; the claim goes again exactly where the run certainly did not start (docs/explanation/how-it-works.md, "Ownership"). */
+/** The first run claims a thread; the claim goes again exactly where the run certainly did not start (docs/explanation/ownership.md). */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'

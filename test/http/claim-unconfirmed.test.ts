@@ -1,6 +1,6 @@
 /**
  * A thread of which no run is confirmed is its owner's to run, and nothing else: what the upstream holds under its id may be
- * somebody else's, from before the gateway, and not every upstream asks whose (docs/explanation/how-it-works.md, "Ownership").
+ * somebody else's, from before the gateway, and not every upstream asks whose (docs/explanation/ownership.md).
  */
 import { test, type Test } from 'tap'
 import { call, codeOf, runInput, type Call, type Reply } from '../../testing/support/client.ts'
@@ -108,7 +108,7 @@ for (const [unknownThread, questions] of [
   })
 }
 
-void test('whoever leaves before the refusal, or is answered by nobody, keeps the row, and gets nothing by it', async (t) => {
+void test('a caller who disconnects before the refusal, or gets no answer, keeps the row and no access', async (t) => {
   const { gateway, bob, base, start, isClosed, isOpen, listed, upstream } = await holding(t)
   for (const status of [500, 504, 408]) {
     const answerRun = await start(bob)

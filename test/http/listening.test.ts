@@ -1,6 +1,6 @@
 /**
  * The values that run, of each setting of a library that could cut or cap a connection, a request or a stream. They stand here
- * once more, so that a library whose default changes, or that gets a new setting of this kind, is noticed (docs/how-to/operate/operations.md).
+ * once more, so that a library whose default changes, or that gets a new setting of this kind, is noticed (docs/reference/timeouts.md).
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import dns from 'node:dns'

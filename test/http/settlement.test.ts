@@ -1,4 +1,4 @@
-/** What the upstream's answer to a permitted request means for the ownership table, by every route and status (docs/explanation/how-it-works.md, "Ownership"). */
+/** What the upstream's answer to a permitted request means for the ownership table, by every route and status (docs/explanation/ownership.md). */
 import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type OwnerRecord, type Permit } from '../../src/core/decide/decide.ts'

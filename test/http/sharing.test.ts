@@ -79,7 +79,7 @@ async function listOf({ base, call }: Sharing, token: string): Promise<readonly 
   return (answer.json as { threads: readonly { id: string }[] }).threads.map(({ id }) => id)
 }
 
-void testEachPair('a right opens its routes and no others, to whom it was granted and to nobody else', async (t, pair) => {
+void testEachPair('a right opens its routes and no others, to the grantee and to no other user', async (t, pair) => {
   const gate = await sharing(t, answering, { pair })
   const { alice, bob, signer, run, grants } = gate
   const [eve, mallory] = [
@@ -117,7 +117,7 @@ void test('of several grants the widest counts', async (t) => {
   t.same(await open(gate, eve), sorted(READING))
 })
 
-void test('what is refused to a guest looks as it does to anybody, and tells of no grant', async (t) => {
+void test('a refusal to a guest looks like any other and shows no grant', async (t) => {
   const gate = await sharing(t, answering)
   const { alice, bob, gateway, run, grants, signer } = gate
   await run(alice)

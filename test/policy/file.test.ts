@@ -48,11 +48,9 @@ void test('unknown keys are refused with a suggestion', (t) => {
 })
 
 void test('the words of a rule are the known ones', (t) => {
-  t.match(faultsIn(ruled([{ ...RULE, allow: ['owner'] }])), [
-    { path: 'rules.0.allow.0', message: 'is nobody a rule can speak of' },
-  ])
+  t.match(faultsIn(ruled([{ ...RULE, allow: ['owner'] }])), [{ path: 'rules.0.allow.0', message: 'is not a kind of caller' }])
   t.match(faultsIn(ruled([{ routes: ['annotate'], allow: ['signed-in'], threads: ['all'] }])), [
-    { path: 'rules.0.threads.0', message: 'is no relation to a thread', hint: 'write own, shared, unknown or foreign' },
+    { path: 'rules.0.threads.0', message: 'is not a relation to a thread', hint: 'write own, shared, unknown or foreign' },
   ])
   t.match(faultsIn(ruled([{ ...RULE, refusal: '404' }])), [{ path: 'rules.0.refusal', message: 'is not a refusal' }])
   t.match(faultsIn(ruled([{ routes: ['info'] }])), [{ path: 'rules.0', message: 'must say allow or deny' }])

@@ -166,7 +166,7 @@ function keyThatEndsWith(byte: number): Buffer {
   }
 }
 
-void test('a secret file that holds a key in any wrapping is refused at start', (t) => {
+void test('a secret file that contains a key in any encoding is refused at start', (t) => {
   const { publicKey, privateKey } = PAIRS.rsa
   const der = (type: 'spki' | 'pkcs1') => publicKey.export({ type, format: 'der' })
   const jwk = JSON.stringify(jwkOf(publicKey))

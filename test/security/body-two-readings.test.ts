@@ -206,7 +206,7 @@ void testEachPair('every route that takes JSON reads it by the same rules', asyn
   t.equal(upstream.beginnings(), before)
 })
 
-void testEachPair('what passes arrives written anew, with one reading left', async (t, pair) => {
+void testEachPair('a body that passes arrives written again, with one reading', async (t, pair) => {
   const { client } = pair
   // The envelope is a level of its own.
   const deepest = nested(client === 'single-route' ? 127 : 128)

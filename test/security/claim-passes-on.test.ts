@@ -68,7 +68,7 @@ void test('a suggestion on a thread that was nobody’s ends when somebody claim
   await until(() => ENDED.test(stream.text()))
 })
 
-void test('a suggestion that the upstream answers after somebody has claimed the thread is not delivered', async (t) => {
+void test('a suggestion that the upstream answers after another user has claimed the thread is not delivered', async (t) => {
   let answer: (() => void) | null = null
   const gate = await gated(t, (request, response) => {
     if (!request.target.endsWith('/suggest')) return events()(request, response)

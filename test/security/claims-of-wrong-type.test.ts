@@ -61,7 +61,7 @@ const MISSHAPEN: readonly Part[] = [
   { role: 'threads:operate' },
 ]
 
-void testFirstPair('the route of operators opens for them and for nobody whose claims merely look like it', async (t, pair) => {
+void testFirstPair('an operator route opens only for operators, not for claims that look similar', async (t, pair) => {
   const { gateway, upstream } = await guarded(t, CORP, { pair })
   const clear = async (changes: Part | string) => {
     const token = rsaToken(typeof changes === 'string' ? changes : claims(changes))

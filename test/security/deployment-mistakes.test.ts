@@ -120,7 +120,7 @@ void test('a transport that is named, and contradicted by the upstream, is doubt
   t.equal((await call(`${base}/info`, { token: alice })).status, 200, 'it is believed all the same')
 })
 
-void test('one subject for everybody: a claim that all share, or that is passed on, draws a warning', (t) => {
+void test('one subject for all users: a claim that all share, or that is given to later users, draws a warning', (t) => {
   const warnings = (id: string, more: object = {}) => {
     const corp = { issuer: 'https://login.example.com/', audiences: ['chat'], algorithms: ['RS256'], claims: { id }, ...more }
     return accepted({ 'authentication.issuers.corp': corp }).warnings

@@ -1,6 +1,6 @@
 /**
  * A claim that is left behind by a request that came to nothing: whoever sends refused runs on guessed ids would own them, and
- * their first real user could not (squatting; docs/explanation/how-it-works.md, "Ownership"). Only a run writes a row, and the row goes again where the run
+ * their first real user could not (squatting; docs/explanation/ownership.md). Only a run writes a row, and the row goes again where the run
  * certainly did not start. Where it may have started, the row stays: test/http/claim-release.
  */
 import { runInput } from '../../testing/support/client.ts'
@@ -71,7 +71,7 @@ void testEachPair('a run that a rule refuses writes no row', async (t, pair) => 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a run that the upstream refused releases the thread, and somebody else may claim it', async (t, pair) => {
+void testEachPair('a run that the upstream refused releases the thread, and another user may claim it', async (t, pair) => {
   const { gateway, alice, bob, upstream } = await gated(t, undefined, { pair })
   for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451]) {
     const threadId = `t${status}`

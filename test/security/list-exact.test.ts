@@ -152,27 +152,37 @@ const POLICIES: Record<string, string | undefined> = {
 }
 
 for (const [name, policy] of Object.entries(POLICIES)) {
-  void testEachPair(`a list is what the same caller may read by id, for everybody and every thread: ${name}`, async (t, pair) => {
-    const gate = await gated(t, events(), { pair, ...(policy === undefined ? {} : { policy }) })
-    await populated(gate)
-    const { gateway, alice, bob, olga, signer, upstream } = gate
-    const people = { alice, bob, olga, carol: signer.sign('carol'), Alice: signer.sign('Alice'), 'alice ': signer.sign('alice ') }
-    for (const [who, token] of Object.entries(people)) {
-      const own = await readable(gateway, token)
-      for (const [size, query] of [
-        [1000, ''],
-        [7, 'limit=3'],
-        [4, 'limit=1000'],
-        [5, 'limit=1'],
-      ] as const) {
-        upstream.answer(runtime(size))
-        t.same(await listed(gateway, token, query), own, `${who}, ${query}`)
+  void testEachPair(
+    `a list is what the same caller may read by id, for every user and every thread: ${name}`,
+    async (t, pair) => {
+      const gate = await gated(t, events(), { pair, ...(policy === undefined ? {} : { policy }) })
+      await populated(gate)
+      const { gateway, alice, bob, olga, signer, upstream } = gate
+      const people = {
+        alice,
+        bob,
+        olga,
+        carol: signer.sign('carol'),
+        Alice: signer.sign('Alice'),
+        'alice ': signer.sign('alice '),
       }
-    }
-    const alices = ['a-1', 'a-2', 'A-1', 'a_1', 'a.1', 'a:1', 'a-revived']
-    const expected = /^the shipped|^operators|^a rule denies operators/.test(name) ? alices : []
-    t.same(await listed(gateway, alice, ''), expected)
-  })
+      for (const [who, token] of Object.entries(people)) {
+        const own = await readable(gateway, token)
+        for (const [size, query] of [
+          [1000, ''],
+          [7, 'limit=3'],
+          [4, 'limit=1000'],
+          [5, 'limit=1'],
+        ] as const) {
+          upstream.answer(runtime(size))
+          t.same(await listed(gateway, token, query), own, `${who}, ${query}`)
+        }
+      }
+      const alices = ['a-1', 'a-2', 'A-1', 'a_1', 'a.1', 'a:1', 'a-revived']
+      const expected = /^the shipped|^operators|^a rule denies operators/.test(name) ? alices : []
+      t.same(await listed(gateway, alice, ''), expected)
+    },
+  )
 }
 
 void testEachPair('the list follows at once: a claim, a release, a deletion and a revival', async (t, pair) => {

@@ -84,7 +84,7 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
 /** What the gateway sends of its own account and lets through of a caller who sends the usual headers. */
 const USUAL = ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']
 
-void testFirstPair('no name that means somebody arrives, however it is spelled, once or twice', async (t, pair) => {
+void testFirstPair('no identity header of a caller arrives, in any spelling, once or twice', async (t, pair) => {
   const { client } = pair
   const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const name of NAMES) {

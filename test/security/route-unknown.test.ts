@@ -103,7 +103,7 @@ async function infoArrives(t: Test, { gateway, upstream, alice }: GatedUpstream)
   )
 }
 
-void testEachPair('what is not in the table is 404 to everybody, and before that asks for a credential', async (t, pair) => {
+void testEachPair('a route outside the table is 404 to every caller, and 401 without a credential', async (t, pair) => {
   const gate = await gated(t, undefined, { pair })
   await refusedAll(t, gate, [gate.alice, gate.olga])
   for (const target of [...UNKNOWN.map((path) => BASE + path), ...OUTSIDE]) {

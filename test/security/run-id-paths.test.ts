@@ -43,7 +43,7 @@ const HOSTILE: readonly unknown[] = [
   [],
 ]
 
-void testEachPair('a run id that is no plain name reaches nothing, wherever it stands', async (t, pair) => {
+void testEachPair('a run id that is no plain name reaches nothing, in any place', async (t, pair) => {
   const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const id of HOSTILE) {
     for (const route of ['run', 'connect', 'suggest']) {

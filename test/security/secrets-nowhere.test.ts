@@ -73,7 +73,7 @@ function requests(token: string): readonly RawRequest[] {
 const requestLines = ({ gateway }: Gated) => gateway.lines.filter((line) => line['msg'] === 'request')
 
 void testFirstPair(
-  'no line, answer, figure or readiness holds a token, a cookie, a secret or words of a chat, whatever goes wrong',
+  'no log line, answer, metric or readiness has a token, a cookie, a secret or chat text, in any failure',
   async (t, pair) => {
     const { place } = pair
     const gate = await gated(t, json({ mine: true }), {

@@ -98,7 +98,7 @@ void test('one whose thread has changed in a way that leaves it allowed is sent,
   const counted = await figures()
   t.same(decisions(counted, 'agent/run'), { permitted: '1' })
   t.match(counted, /^threadwarden_dropped_total\{kind="body-key"\} 1$/m)
-  // A limit of one leaves two at first (docs/reference/configuration.md).
+  // A limit of one leaves two at first (docs/how-to/authorize/limits.md).
   t.equal((await run()).status, 200)
 })
 

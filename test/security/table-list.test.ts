@@ -133,32 +133,29 @@ void test('a list tells nothing of others’ threads: two worlds that differ in 
   t.notMatch(Buffer.from(String(nextCursor), 'base64url').toString('latin1'), /corp|alice|bob/)
 })
 
-void testEachPair(
-  'what is not the caller’s is not changed, by whatever route, and the upstream hears nothing of it',
-  async (t, pair) => {
-    const { base, call, alice, bob, ids, list, asked } = await owned(t, pair)
-    const before = await list(alice, '?includeArchived=true')
-    const attempts = [
-      ['PATCH', 'a1', { name: 'mine' }],
-      ['PATCH', 'a1', { archived: true }],
-      ['PATCH', 'a1', { name: 'mine', userId: 'corp:alice', createdById: 'corp:alice' }],
-      ['POST', 'a1/archive', { threadId: 'b1' }],
-      ['DELETE', 'a1', { threadId: 'b1' }],
-      ['DELETE', 'a1', {}],
-      ['DELETE', 'new', {}],
-      ['PATCH', 'new', { name: 'mine' }],
-    ] as const
-    for (const [method, path, body] of attempts) {
-      const answer = await call(`${base}/threads/${path}`, { method, token: bob, body: { agentId: 'default', ...body } })
-      t.strictSame([answer.status, codeOf(answer)], [403, 'not-owner'], `${method} ${path}`)
-    }
-    const unsigned = await call(`${base}/threads/a1`, { method: 'DELETE', body: { agentId: 'default' } })
-    t.equal(unsigned.status, 401)
-    t.strictSame(asked(), [])
-    t.strictSame(await list(alice, '?includeArchived=true'), before)
-    t.strictSame(await ids(bob), ['b3', 'b2', 'b1'])
-  },
-)
+void testEachPair('a thread of another user is not changed, by any route, and the upstream is not asked', async (t, pair) => {
+  const { base, call, alice, bob, ids, list, asked } = await owned(t, pair)
+  const before = await list(alice, '?includeArchived=true')
+  const attempts = [
+    ['PATCH', 'a1', { name: 'mine' }],
+    ['PATCH', 'a1', { archived: true }],
+    ['PATCH', 'a1', { name: 'mine', userId: 'corp:alice', createdById: 'corp:alice' }],
+    ['POST', 'a1/archive', { threadId: 'b1' }],
+    ['DELETE', 'a1', { threadId: 'b1' }],
+    ['DELETE', 'a1', {}],
+    ['DELETE', 'new', {}],
+    ['PATCH', 'new', { name: 'mine' }],
+  ] as const
+  for (const [method, path, body] of attempts) {
+    const answer = await call(`${base}/threads/${path}`, { method, token: bob, body: { agentId: 'default', ...body } })
+    t.strictSame([answer.status, codeOf(answer)], [403, 'not-owner'], `${method} ${path}`)
+  }
+  const unsigned = await call(`${base}/threads/a1`, { method: 'DELETE', body: { agentId: 'default' } })
+  t.equal(unsigned.status, 401)
+  t.strictSame(asked(), [])
+  t.strictSame(await list(alice, '?includeArchived=true'), before)
+  t.strictSame(await ids(bob), ['b3', 'b2', 'b1'])
+})
 
 void test('a body can’t name another thread than the path: only its name and archive are read', async (t) => {
   const { change, alice, list, asked, upstream } = await owned(t, MULTI_ROUTE)

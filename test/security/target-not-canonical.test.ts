@@ -163,24 +163,21 @@ const UNREADABLE = [
   `${CLEAR}\rx`,
 ]
 
-void testEachPair(
-  'what a URL parser folds into another path is refused before anybody is asked who they are',
-  async (t, pair) => {
-    const { client } = pair
-    const { gateway, upstream, olga } = await gated(t, undefined, { pair })
-    for (const target of FOLDED_INTO_CLEAR) {
-      const url = new URL(target, 'http://gateway.example')
-      t.match(url.pathname, /\/api\/copilotkit\/threads\/clear\/?$/, `${target} would be read as clear`)
-      for (const token of [olga, undefined]) {
-        // What stands in an envelope is nobody's to read before they have said who they are.
-        const first = client === 'single-route' && belowBase(target) ? { status: 401 } : { status: 400, ...MALFORMED }
-        const answer = await gateway.ask({ method: 'POST', target, ...(token === undefined ? {} : { token }) })
-        t.match(answer, token === undefined ? first : { status: 400, body: '"code":"target-malformed"' }, target)
-      }
+void testEachPair('a target that a URL parser reads as another path is refused before authentication', async (t, pair) => {
+  const { client } = pair
+  const { gateway, upstream, olga } = await gated(t, undefined, { pair })
+  for (const target of FOLDED_INTO_CLEAR) {
+    const url = new URL(target, 'http://gateway.example')
+    t.match(url.pathname, /\/api\/copilotkit\/threads\/clear\/?$/, `${target} would be read as clear`)
+    for (const token of [olga, undefined]) {
+      // What stands in an envelope is nobody's to read before they have said who they are.
+      const first = client === 'single-route' && belowBase(target) ? { status: 401 } : { status: 400, ...MALFORMED }
+      const answer = await gateway.ask({ method: 'POST', target, ...(token === undefined ? {} : { token }) })
+      t.match(answer, token === undefined ? first : { status: 400, body: '"code":"target-malformed"' }, target)
     }
-    t.equal(upstream.beginnings(), 0, 'the upstream saw nothing of them')
-  },
-)
+  }
+  t.equal(upstream.beginnings(), 0, 'the upstream saw nothing of them')
+})
 
 for (const [what, targets] of Object.entries(READ_OTHERWISE)) {
   void testEachPair(`${what} is refused, whatever the method and whoever asks`, async (t, pair) => {

@@ -120,7 +120,7 @@ void testUnbridged('one token has one spelling: a part that decodes to the same 
   t.match(await heard(shared, `${hmac}A`), /^credential-invalid/, 'a character that decodes to nothing')
 })
 
-void testUnbridged('a name that is no UTF-8 is nobody: two of them were one user', async (t, pair) => {
+void testUnbridged('a subject that is not UTF-8 is no user: two of them were one user', async (t, pair) => {
   const { fate, upstream, gateway } = await guarded(
     t,
     { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) } },

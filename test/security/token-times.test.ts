@@ -138,7 +138,7 @@ void test('credential-expired is said only of a token that is good in every othe
   t.match(await heard(authenticate, forged), 'credential-invalid')
 })
 
-void testFirstPair('every request holds its token against the clock, on the same connection too', async (t, pair) => {
+void testFirstPair('every request checks its token against the clock, also on the same connection', async (t, pair) => {
   const clock = stoppedClock(t)
   const { gateway, upstream } = await guarded(t, CORP, { pair, authentication: { clockTolerance: '0s' } })
   const { now } = clock

@@ -74,7 +74,11 @@ for (const [what, parts, message] of [
   ],
   ['an id that is no thread', { threads: { 'a/b': { owner: 'alice' } }, tests: [INFO] }, /threads/],
   ['an owner who is nobody', { threads: { t: { owner: 'bob' } }, tests: [INFO] }, /:\d+: threads\.t\.owner: bob is nobody/],
-  ['another right', { threads: { t: { owner: 'corp:bob', granted: 'all' } }, tests: [INFO] }, /threads\.t\.granted: is no right/],
+  [
+    'another right',
+    { threads: { t: { owner: 'corp:bob', granted: 'all' } }, tests: [INFO] },
+    /threads\.t\.granted: is not a right/,
+  ],
   [
     'a grant on a thread that was deleted',
     { threads: { t: { owner: 'corp:bob', deleted: true, granted: 'read' } }, tests: [INFO] },

@@ -58,17 +58,17 @@ void test('a demand that is not met ends it with 1, and says what was found', (t
   }
   t.equal(soak(folder, '--read', `--out=${spoilt('fine', {})}`).status, 0)
   for (const [name, changes, found] of [
-    ['unexplained', { kinds: { ...kinds, run: { ...counts, unexplained: 3 } } }, /do not explain \| \*\*no\*\* \| 3 of/],
+    ['unexplained', { kinds: { ...kinds, run: { ...counts, unexplained: 3 } } }, /unexpected answer \| \*\*no\*\* \| 3 of/],
     ['owner', { kinds: { ...kinds, run: { ...counts, wrongOwner: 1 } } }, /\*\*no\*\* \| wrong owner: 1 \|/],
     ['fault', { failedFaults: ['not within 30 s: another policy'] }, /\*\*no\*\* \| not within 30 s: another policy/],
     ['log', { log: { 'error: the gateway failed': 2 } }, /\*\*no\*\* \| error: the gateway failed \(2\)/],
-    ['streams', { after: { ...kept.after, openStreams: 1 } }, /everybody has left \| \*\*no\*\* \| 1 \|/],
+    ['streams', { after: { ...kept.after, openStreams: 1 } }, /client disconnected \| \*\*no\*\* \| 1 \|/],
     [
       'files',
       { before: { ...kept.before, files: 30 }, after: { ...kept.after, files: 90 } },
       /\*\*no\*\* \| 30 before, 90 after/,
     ],
-    ['rows', { claimed: kept.firstRuns + 1 }, /for each thread that was claimed \| \*\*no\*\*/],
+    ['rows', { claimed: kept.firstRuns + 1 }, /for each claimed thread \| \*\*no\*\*/],
     [
       'memory',
       {

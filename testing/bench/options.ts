@@ -8,41 +8,41 @@ import type { PartName } from './parts.ts'
 import { LOAD_NAMES, LOADS, type LoadName } from './requests/loads.ts'
 import { ROW_NAMES, type Other } from './requests/rows.ts'
 
-export const USAGE = `Measures what the gateway costs.
+export const USAGE = `Measures the cost of the gateway.
 
   npm run bench -- [PART…] [OPTION…]
 
 ${PART_NAMES.map((name) => `  ${name.padEnd(11)}${partOf(name).about}`).join('\n')}
 
-Without a part it measures all but ownership, which takes an hour.
+Without a part, it measures all but ownership, which takes an hour.
 
-  --out      where results are kept (default: testing/bench/results)
-  --keep     leaves what was built, and says where
-  --read     shows the kept results instead of measuring: of the parts named, or of all
-  --page     writes the results into docs/contributing/benchmarks.md, with its pictures
-  --seconds  what is measured for: a round (default: 2; of streams 10), a number of ownership (3)
+  --out      folder of the results (default: testing/bench/results)
+  --keep     keeps the temporary files and prints their folder
+  --read     shows the kept results instead of measuring
+  --page     writes the results into docs/contributing/benchmarks.md and docs/explanation/performance.md, with the pictures
+  --seconds  length of a round (default: 2; of streams 10), or of one value of ownership (3)
 
 Of requests, lists and streams:
 
-  --rounds   that count, of each row in turns (default: 5, of streams 3); those of requests and lists after one that does not
-  --only     rows, with commas between (default: all that are installed; of lists gateway, http-proxy):
+  --rounds   rounds of each row, in turns (default: 5, of streams 3); requests and lists add a warm-up round
+  --only     rows, separated by commas (default: all that are installed; of lists gateway, http-proxy):
              ${ROW_NAMES.join(', ')}
-             gateway-2-workers is measured with the loads get, run and mix, and with streams where it is named
-  --also     NAME=FOLDER: the gateway of another checkout, built, as a further row; may be repeated
+             gateway-2-workers has the loads get, run and mix, and streams if it is named
+  --also     NAME=FOLDER: the built gateway of another checkout as a further row; may be repeated
 
 Of requests:
 
-  --load     loads, with commas between (default: all):
+  --load     loads, separated by commas (default: all):
 ${LOAD_NAMES.map((name) => `             ${name.padEnd(9)}${LOADS[name].title}`).join('\n')}
 
 Of streams:
 
-  --streams  how many are opened (default: 8000); a proxy has two open files for each
+  --streams  number of streams (default: 8000); a proxy needs two open files for each
 
 Of ownership:
 
-  --rows     rows of the large table (default: 10000000; 10000 at least)
-  --store    sqlite, postgres or both (default: both); a server of its own, or the one of THREADWARDEN_TEST_POSTGRES
+  --rows     rows of the large table (default: 10000000; at least 10000)
+  --store    sqlite, postgres or both (default: both); its own server, or that of THREADWARDEN_TEST_POSTGRES
 `
 
 /** What it says. */

@@ -18,7 +18,7 @@ const SMALL = 10_000
 
 /** The part. */
 export const ownership: Part<OwnershipResult> = {
-  about: 'look-ups, claims and lists, on --rows rows beside 10000, in --store',
+  about: 'look-ups, claims and lists in --store, with --rows rows and with 10000',
   run,
   table: ownershipTable,
 }

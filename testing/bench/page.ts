@@ -1,16 +1,21 @@
-/** docs/contributing/benchmarks.md: the prose is written by hand, and what stands between markers is made of results. */
+/** The pages of the results: the prose is written by hand, and the text between markers is made of kept results. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Part } from './part.ts'
 import { PARTS, type PartName } from './parts.ts'
+import type { RequestsResult } from './requests/result.ts'
+import type { StreamsResult } from './streams/result.ts'
+import { withSummary } from './summary.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
 /** Where results are kept. */
 export const RESULTS = join(ROOT, 'testing/bench/results')
 
-/** The page. */
 export const PAGE = join(ROOT, 'docs/contributing/benchmarks.md')
+
+/** The page with few figures. */
+export const SUMMARY = join(ROOT, 'docs/explanation/performance.md')
 
 /** All of them. */
 export const PART_NAMES = Object.keys(PARTS) as readonly PartName[]
@@ -65,4 +70,11 @@ export function withTables(page: string, tables: ReadonlyMap<PartName, string>):
     text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
   }
   return text
+}
+
+/** docs/explanation/performance.md with the figures of the kept results; unchanged where a result is missing. */
+export function withFigures(page: string, folder: string): string {
+  const kept = keptParts(folder)
+  if (!kept.includes('requests') || !kept.includes('streams')) return page
+  return withSummary(page, readResult(folder, 'requests') as RequestsResult, readResult(folder, 'streams') as StreamsResult)
 }

@@ -1,4 +1,4 @@
-/** The part `requests`: what a request costs through the whole gateway, and through what one would otherwise put there. */
+/** The part `requests`: the cost of a request through the gateway and through other proxies. */
 import { thisMachine, today } from './machine.ts'
 import type { BenchOptions, Part } from './part.ts'
 import { LOAD_NAMES, LOADS } from './requests/loads.ts'
@@ -25,7 +25,7 @@ const SECONDS = 2
 
 /** The part. */
 export const requests: Part<RequestsResult> = {
-  about: 'requests through the whole gateway, beside other proxies: CPU, throughput, latency, memory',
+  about: 'requests through the gateway and other proxies: CPU, throughput, latency, memory',
   run,
   table: requestsTable,
   plot: requestsPlot,

@@ -21,7 +21,7 @@ const SECONDS = 10
 
 /** The part. */
 export const streams: Part<StreamsResult> = {
-  about: 'open event streams, --streams of them: what arrives and when, memory, CPU',
+  about: '--streams open event streams: events, latency, memory, CPU',
   run,
   table: streamsTable,
   plot: streamsPlot,

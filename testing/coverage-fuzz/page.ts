@@ -49,7 +49,7 @@ export function withResult(page: string, result: FuzzResult): string {
 }
 
 /** A result as Markdown. */
-export function report({ date, machine, minutes, seed, targets }: FuzzResult): string {
+export function report({ date, machine, minutes, targets }: FuzzResult): string {
   const rows = targets.map((one) =>
     [
       `\`${one.target}\``,
@@ -62,9 +62,9 @@ export function report({ date, machine, minutes, seed, targets }: FuzzResult): s
     ].join(' | '),
   )
   return [
-    `${date}, on ${described(machine)}. ${minutes} minutes of processor time for each target, seed ${seed}.`,
+    `${date}, on ${described(machine)}. ${minutes} minutes of CPU time for each target.`,
     '',
-    '| Target | CPU min | Executions | Branches reached | Inputs that reached more | Corpus | Findings |',
+    '| Target | CPU min | Executions | Branches reached | Inputs with new coverage | Corpus | Findings |',
     '| --- | ---: | ---: | ---: | ---: | ---: | --- |',
     ...rows.map((row) => `| ${row} |`),
   ].join('\n')

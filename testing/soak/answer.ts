@@ -1,20 +1,20 @@
-/** What was asked in a soak, how it was to be answered, and how it was. */
+/** The requests of a soak, their expected answers, and their answers. */
 
-/** What is asked, by the names that the result has for it. */
+/** The kinds of requests, by their names in the result. */
 export const KINDS = {
   messages: 'messages of an own thread',
   run: 'run of 16 KB, answered by ten events',
-  stream: 'run or connect that goes on for a while, with an event a second',
+  stream: 'long run or connect, with one event a second',
   first: 'first run on a new thread, which claims it',
-  leave: 'run whose caller leaves in the middle of the answer',
-  slow: 'run answered by 4 MB, whose caller reads slowly',
+  leave: 'run whose client disconnects during the answer',
+  slow: 'run answered by 4 MB, whose client reads slowly',
   list: 'list of threads',
   info: 'info of the runtime',
-  stop: 'stop of an own thread, which every other policy refuses',
-  foreign: "another's thread: messages, connect, run, archive",
+  stop: 'stop of an own thread, which one of the two policies refuses',
+  foreign: "another user's thread: messages, connect, run, archive",
   missing: 'no token',
-  expired: 'token that is over',
-  forged: 'token of another key',
+  expired: 'expired token',
+  forged: 'token of an unknown key',
 } as const
 
 export type KindName = keyof typeof KINDS

@@ -1,4 +1,4 @@
-/** What a soak has to show. */
+/** The requirements of a soak. */
 import { counted } from '../bench/markdown.ts'
 import { totalOf } from './account.ts'
 import { isFlat, trendOf, type Trend } from './flatness.ts'
@@ -30,41 +30,41 @@ export function demandsOf(result: SoakResult): readonly Demand[] {
   const rows = tableAfter.rows - tableBefore.rows
   const errors = Object.entries(log).filter(([line]) => line.startsWith('error: ') && line !== REFUSED_CHANGE)
   return [
-    { what: "Nobody got what is another's", isMet: wrongOwner === 0, found: `wrong owner: ${counted(wrongOwner)}` },
+    { what: "No caller received another user's data", isMet: wrongOwner === 0, found: `wrong owner: ${counted(wrongOwner)}` },
     {
-      what: 'No answer that the faults do not explain',
+      what: 'The faults explain every unexpected answer',
       isMet: asked > 0 && unexplained === 0,
-      found: `${counted(unexplained)} of ${counted(asked)}`,
+      found: `${counted(unexplained)} of ${counted(asked)} unexplained`,
     },
     {
-      what: 'Every fault took the way that it has to take',
+      what: 'The gateway recovered from every fault',
       isMet: failedFaults.length === 0,
-      found: failedFaults.length === 0 ? `${counted(result.faults.length)} did` : failedFaults.join('; '),
+      found: failedFaults.length === 0 ? `${counted(result.faults.length)} faults` : failedFaults.join('; '),
     },
     {
-      what: 'No line of level error in the log, but those of a policy that was broken on purpose',
+      what: 'No log line of level error, except those of the unreadable policies',
       isMet: errors.length === 0,
       found: errors.length === 0 ? 'none' : errors.map(([line, count]) => `${line} (${counted(count)})`).join('; '),
     },
     {
       what: 'Resident memory is flat',
       isMet: trend === null || options.minutes < LEAST_MINUTES ? null : isFlat(trend),
-      found: trend === null ? 'nobody knows' : percent(trend.change),
+      found: trend === null ? 'unknown' : percent(trend.change),
     },
     {
-      what: 'No stream is open when everybody has left',
+      what: 'No stream is open after the last client disconnected',
       isMet: after.openStreams === 0,
       found: counted(after.openStreams),
     },
     {
-      what: 'Open files are as many as before',
+      what: 'No more open files than before',
       isMet: files === null ? null : files <= SPARE_FILES * Math.max(1, options.workers),
-      found: files === null ? 'nobody knows' : `${before.files} before, ${after.files} after`,
+      found: files === null ? 'unknown' : `${before.files} before, ${after.files} after`,
     },
     {
-      what: 'The table has a row for each thread that was claimed',
+      what: 'The table has a row for each claimed thread',
       isMet: rows >= claimed && rows <= firstRuns,
-      found: `${counted(rows)} new rows; ${counted(claimed)} first runs were answered, of ${counted(firstRuns)}`,
+      found: `${counted(rows)} new rows; ${counted(claimed)} of ${counted(firstRuns)} first runs were answered`,
     },
   ]
 }

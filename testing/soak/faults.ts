@@ -97,9 +97,9 @@ export function makeFaults(parts: FaultParts): Faults {
     )
 
   const ways: readonly (() => Promise<void>)[] = [
-    () => changePolicy('another policy, and SIGHUP', true, true),
+    () => changePolicy('another policy, with SIGHUP', true, true),
     () =>
-      timed('reload', 'another configuration, and SIGHUP', () =>
+      timed('reload', 'another configuration, with SIGHUP', () =>
         untilReloaded('another configuration', () => {
           body = body === '1MiB' ? '2MiB' : '1MiB'
           writeFileSync(gateway.config, JSON.stringify(configurationOf(setting, body)))
@@ -107,7 +107,7 @@ export function makeFaults(parts: FaultParts): Faults {
         }),
       ),
     () =>
-      timed('reload', 'a policy that can not be read, and SIGHUP: the one before stays', async () => {
+      timed('reload', 'an unreadable policy, with SIGHUP: the active one stays', async () => {
         const { refused } = await figures()
         writeBrokenPolicy(setting.folder)
         hangUp()
@@ -116,14 +116,14 @@ export function makeFaults(parts: FaultParts): Faults {
         hangUp()
         await until('the policy is as it was', async () => (await figures()).isReloadFine)
       }),
-    () => changePolicy('the policy of before, found by watching the file', false, false),
+    () => changePolicy('the first policy again, found by watching the file', false, false),
   ]
 
   return {
     made,
     failed,
     killUpstream: () =>
-      timed('upstream', 'SIGKILL, and a start on the same port', () =>
+      timed('upstream', 'SIGKILL, and a restart on the same port', () =>
         windowOf('upstream', async () => {
           const { port } = upstream
           process.kill(upstream.pid, 'SIGKILL')
@@ -138,7 +138,7 @@ export function makeFaults(parts: FaultParts): Faults {
       await way()
       changes += 1
     },
-    rotateKeys: () => timed('keys', 'tokens are signed with a new key, which is published', () => issuer.rotate()),
+    rotateKeys: () => timed('keys', 'tokens signed with a new, published key', () => issuer.rotate()),
     stop: () => upstream.stop(),
   }
 }

@@ -3,9 +3,9 @@ import type { Answer } from './answer.ts'
 
 /** What is done to the gateway that an answer may show. */
 export const FAULTS = {
-  upstream: 'the upstream was killed and is not back',
-  token: 'the token is over',
-  reload: 'the policy changes',
+  upstream: 'explained: upstream killed',
+  token: 'explained: token expired',
+  reload: 'explained: policy changed',
 } as const
 
 export type FaultName = keyof typeof FAULTS

@@ -6,26 +6,26 @@ import { LEAST_MINUTES } from './demands.ts'
 import { RESULT } from './page.ts'
 import type { SoakOptions } from './result.ts'
 
-export const USAGE = `Runs the gateway under mixed load for an hour, and looks what the faults do to it that are made meanwhile.
+export const USAGE = `Runs the gateway for an hour under mixed load, injects faults, and judges every answer.
 
   npm run soak -- [OPTION…]
 
-The upstream is killed and started again, tokens end, keys are rotated, the configuration is changed, and broken.
-Every answer is held against what it has to be. docs/contributing/soak.md says more.
+Faults: the upstream is killed and restarted, tokens expire, keys rotate, the configuration changes or is broken.
+docs/contributing/soak.md says more.
 
-  --minutes  how long it takes (default: 60); parts of a minute may be said. Memory is judged from ${LEAST_MINUTES} on
-  --warm-up  minutes at the beginning that don't count for the memory (default: a sixth)
+  --minutes  length (default: 60), also a fraction. Memory is judged from ${LEAST_MINUTES} minutes on
+  --warm-up  minutes at the beginning that do not count for memory (default: a sixth)
   --workers  of the gateway (default: 1)
-  --rate     questions a second, besides the streams (default: 200)
-  --streams  that are open all the time (default: 200)
-  --out      the file that the result is kept in (default: testing/bench/results/soak.json)
+  --rate     requests a second, besides the streams (default: 200)
+  --streams  streams that are always open (default: 200)
+  --out      file of the result (default: testing/bench/results/soak.json)
   --page     writes the result into docs/contributing/soak.md, with its picture
-  --read     shows the kept result instead of making one
-  --keep     leaves the files of the gateway, its log among them, and says where
+  --read     shows the kept result instead of running
+  --keep     keeps the files of the gateway, with its log, and prints their folder
 
-Log and audit of an hour take about half a gigabyte in the folder for what is temporary; they go when it ends.
+Log and audit of an hour take about half a gigabyte in the temporary folder. They are deleted at the end.
 
-Exit code: 0 if every demand is met that can be judged, 1 if one is not, 2 for wrong usage.
+Exit code: 0 if every judged requirement is met, 1 if one is not, 2 for wrong usage.
 `
 
 /** What it says. */

@@ -22,19 +22,17 @@ function head({ date, machine, options, tokenSeconds, heldBack }: SoakResult): s
   return [
     `${date}, on ${described(machine)}.`,
     `${count(minutes, 'minute')}, of which ${tidy(warmUp)} to warm up;`,
-    `${count(workers, 'worker')}; ${rate} questions a second and ${streams} open streams;`,
+    `${count(workers, 'worker')}; ${rate} requests a second and ${streams} open streams;`,
     `tokens of ${tidy(tokenSeconds)} s on average.`,
-    ...(minutes < LEAST_MINUTES
-      ? [`**This run is too short to say anything of memory:** it takes ${LEAST_MINUTES} minutes.`]
-      : []),
-    ...(heldBack > 0 ? [`${counted(heldBack)} questions were not asked, because too many were under way.`] : []),
+    ...(minutes < LEAST_MINUTES ? [`**This run is too short to judge memory:** that takes ${LEAST_MINUTES} minutes.`] : []),
+    ...(heldBack > 0 ? [`${counted(heldBack)} requests were not sent, because too many were in progress.`] : []),
   ].join(' ')
 }
 
 function demandTable(result: SoakResult): string {
   const met = ({ isMet }: Demand): string => (isMet === null ? 'not judged' : isMet ? 'yes' : '**no**')
   return markdownTable(
-    ['Demand', 'met', 'found'],
+    ['Requirement', 'met', 'found'],
     demandsOf(result).map((one) => [one.what, met(one), one.found]),
   )
 }
@@ -45,14 +43,7 @@ function kindTable({ kinds }: SoakResult): string {
     [title].concat(
       [one.asked, one.expected, ...faults.map((fault) => one.explained[fault]), one.unexplained, one.wrongOwner].map(counted),
     )
-  const names = [
-    'What was asked',
-    'answers',
-    'as they have to be',
-    ...faults.map((fault) => FAULTS[fault]),
-    'unexplained',
-    'wrong owner',
-  ]
+  const names = ['Request', 'answers', 'as expected', ...faults.map((fault) => FAULTS[fault]), 'unexplained', 'wrong owner']
   const lines = (Object.keys(KINDS) as KindName[]).map((name) => cells(KINDS[name], kinds[name]))
   return markdownTable(names, [...lines, cells('all', totalOf(kinds))])
 }
@@ -67,13 +58,13 @@ function faultTable({ faults }: SoakResult): string {
       Math.max(...some.map(({ seconds }) => seconds)).toFixed(1),
     ]
   })
-  return markdownTable(['What was done', 'times', 'seconds until it was over, at most'], lines)
+  return markdownTable(['Fault', 'times', 'longest, s'], lines)
 }
 
 const TITLES: Readonly<Record<MadeFault['fault'], string>> = {
-  upstream: 'the upstream',
-  reload: 'the configuration',
-  keys: "the issuer's keys",
+  upstream: 'upstream',
+  reload: 'configuration',
+  keys: 'issuer keys',
 }
 
 function memoryTable(result: SoakResult): string {
@@ -82,8 +73,8 @@ function memoryTable(result: SoakResult): string {
       ? [title, UNTOLD, UNTOLD, UNTOLD, UNTOLD]
       : [title, mib(trend.first), mib(trend.last), percent(trend.change), percent(trend.slopePerHour)]
   return markdownTable(
-    ['Memory, MiB', 'first sixth', 'last sixth', 'change', 'slope, an hour'],
-    [cells('resident', memoryTrend(result, 'rss')), cells('heap used, and what it holds outside', memoryTrend(result, 'heap'))],
+    ['Memory, MiB', 'first sixth', 'last sixth', 'change', 'slope per hour'],
+    [cells('resident', memoryTrend(result, 'rss')), cells('used heap and external memory', memoryTrend(result, 'heap'))],
   )
 }
 
@@ -98,15 +89,15 @@ function rest({ before, after, tableBefore, tableAfter, log }: SoakResult): stri
         ['sockets, timers and requests', counted(before.resources), counted(after.resources)],
         ['open streams', counted(before.openStreams), counted(after.openStreams)],
         ['rows of the ownership table', counted(tableBefore.rows), counted(tableAfter.rows)],
-        ['its file and log, KiB', kib(tableBefore.bytes), kib(tableAfter.bytes)],
+        ['its file and write-ahead log, KiB', kib(tableBefore.bytes), kib(tableAfter.bytes)],
       ],
     ),
-    `In the log, of level \`warn\` and above: ${lines.length > 0 ? lines.join(', ') : 'nothing'}.`,
+    `Log lines of level \`warn\` and above: ${lines.length > 0 ? lines.join(', ') : 'none'}.`,
   ].join('\n\n')
 }
 
 function examples(answers: readonly Answer[]): string {
-  return ['The first answers that nothing explains:', '', ...answers.map((one) => `    ${JSON.stringify(one)}`)].join('\n')
+  return ['The first unexplained answers:', '', ...answers.map((one) => `    ${JSON.stringify(one)}`)].join('\n')
 }
 
 function count(value: number, of: string): string {

@@ -29,7 +29,7 @@ export const NOT_IN_PROCESS: Readonly<Record<string, string>> = {
   'framing with two readings is 400, and the envelope behind it arrives nowhere': PARSER,
   'a head beyond its bound is 431, whatever envelope follows': PARSER,
   'what is no target is refused by the parser, and the connection ends': PARSER,
-  'what a URL parser folds into another path is refused before anybody is asked who they are': TARGET,
+  'a target that a URL parser reads as another path is refused before authentication': TARGET,
   'characters that no path has is refused, whatever the method and whoever asks': TARGET,
   'no path of this server is refused, whatever the method and whoever asks': TARGET,
   'a query with two readings is refused before anybody is asked who they are': TARGET,

@@ -139,7 +139,7 @@ export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, fac
   })
 }
 
-/** Decides for an unowned thread: docs/explanation/how-it-works.md, "Ownership". */
+/** Decides for an unowned thread: docs/explanation/ownership.md. */
 function decideUnknown(
   { principal, rules }: RuleMatch,
   descriptor: RouteDescriptor,

@@ -1,4 +1,4 @@
-/** Header rules (docs/contributing/specification-map.md, "Authentication" 8; docs/reference/configuration.md, "Headers"): configured headers win. */
+/** Header rules (docs/contributing/specification-map.md, "Authentication" 8; docs/reference/headers.md): configured headers win. */
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Passes } from '../decide/rules.ts'
 

@@ -1,4 +1,4 @@
-/** Rewrites the upstream's thread list (docs/explanation/how-it-works.md, "Lists"). Only the parts named here leave the gateway. */
+/** Rewrites the upstream's thread list (docs/explanation/lists-and-streams.md, "Lists"). Only the parts named here leave the gateway. */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { parsedInPieces } from '../json/pieces.ts'
 import type { Steps } from '../json/steps.ts'

@@ -1,4 +1,4 @@
-/** Limits of a listener: sets each limit of Node and of Fastify, so that none changes with a version (docs/how-to/operate/operations.md). */
+/** Limits of a listener: sets each limit of Node and of Fastify, so that none changes with a version (docs/reference/timeouts.md). */
 import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'

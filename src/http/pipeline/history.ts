@@ -1,4 +1,4 @@
-/** Asks if the upstream holds part of an unowned thread (`unknownThread: verify`; docs/explanation/how-it-works.md, "Ownership"). */
+/** Asks if the upstream holds part of an unowned thread (`unknownThread: verify`; docs/explanation/ownership.md). */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'

@@ -1,4 +1,4 @@
-/** Updates the ownership table after the upstream's answer to a request (docs/explanation/how-it-works.md, "Ownership"). */
+/** Updates the ownership table after the upstream's answer to a request (docs/explanation/ownership.md). */
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import type { RouteId } from '../../core/route/routes.ts'

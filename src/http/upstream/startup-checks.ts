@@ -1,4 +1,4 @@
-/** Reports at start what is wrong between gateway and upstream (docs/explanation/how-it-works.md, "Ownership"). */
+/** Reports at start what is wrong between gateway and upstream (docs/explanation/security-model.md, "Assumptions"). */
 import { randomUUID } from 'node:crypto'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'

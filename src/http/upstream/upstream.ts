@@ -85,7 +85,7 @@ export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge'
 }
 
-/** Must not depend on defaults that may change with a version (docs/how-to/operate/operations.md). Durations in milliseconds. */
+/** Must not depend on defaults that may change with a version (docs/reference/timeouts.md). Durations in milliseconds. */
 const FIXED = {
   // More than runtimes send in a head; a larger head is not an answer.
   maxHeaderSize: 16 * 1024,

@@ -13,7 +13,7 @@ export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.threads', run: oldThreads },
 ]
 
-const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/reference/configuration.md tells how to choose'
+const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: see docs/how-to/authorize/unknown-threads.md'
 
 export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
   if (wishes.token === null || !mount.forwardAuthorization) return headers

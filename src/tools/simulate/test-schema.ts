@@ -8,24 +8,24 @@ import { ROUTE_IDS } from '../../core/route/routes.ts'
 const strings = z.array(z.string())
 
 const user = z.strictObject({
-  issuer: z.string().describe('A key of authentication.issuers.'),
+  issuer: z.string().describe('An issuer id.'),
   id: z
     .string()
-    .refine(isUserId, 'is no user id | as the issuer gives it, without its key')
-    .describe('The id that the issuer gives, without its key: corp:alice is alice of corp.'),
-  roles: strings.default([]).describe('Their roles; put into the claims where the issuer has them.'),
-  permissions: strings.default([]).describe('Their permissions; put into the claims where the issuer has them.'),
-  claims: z.record(z.string(), z.json()).default({}).describe('Further claims of their token.'),
+    .refine(isUserId, 'is not a subject | write it as the issuer does, without the issuer id')
+    .describe('The subject at the issuer: alice for corp:alice.'),
+  roles: strings.default([]).describe('The roles. They are added to the claims at the pointer of the issuer.'),
+  permissions: strings.default([]).describe('The permissions. They are added to the claims at the pointer of the issuer.'),
+  claims: z.record(z.string(), z.json()).default({}).describe('Further claims of the token.'),
 })
 
 const principal = z.union(
   [z.enum(['anonymous', 'everybody']), user],
-  'is nobody | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
+  'is not a caller | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
 )
 
-const thread = z.string().refine(isThreadId, 'is no thread id')
+const thread = z.string().refine(isThreadId, 'is not a thread id')
 
-const agent = z.string().refine(isAgentId, 'is no agent id')
+const agent = z.string().refine(isAgentId, 'is not an agent id')
 
 const route = z.enum(ROUTE_IDS, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
 
@@ -41,43 +41,49 @@ const expectation = z.union(
     z.strictObject({
       outcome: outcome.describe('permitted or refused.'),
       code: z
-        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is no code | docs/reference/errors.md has them all')
+        .enum(Object.keys(CODES) as [Code, ...Code[]], 'is not a code | docs/reference/errors.md lists them')
         .optional()
-        .describe('What the caller is told.'),
+        .describe('The error code that the caller gets.'),
       reason: z
-        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is no reason | docs/reference/errors.md has them all')
+        .enum(Object.keys(REASONS) as [Reason, ...Reason[]], 'is not a reason | docs/reference/errors.md lists them')
         .optional()
-        .describe('What the log says.'),
+        .describe('The reason in the log.'),
       rule: z.string().optional().describe('The name of the rule that decides.'),
     }),
   ],
-  'is no expectation | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
+  'is not an expected decision | write permitted, refused, or { outcome: refused, code: not-owner, reason: thread-foreign, rule: name }',
 )
 
 const policyTest = z
   .strictObject({
-    name: text.describe('What is said of it.'),
-    as: oneOrMore(z.string(), 'is nobody | a name under principals, or a list of them').describe(
-      'Who asks, by name; or several.',
+    name: text.describe('The name of the test in the output.'),
+    as: oneOrMore(z.string(), 'is not a caller | write a name under principals, or a list of names').describe(
+      'The caller by name, or several.',
     ),
     route: oneOrMore(route, `is not a route | routes: ${ROUTE_IDS.join(', ')}`)
       .optional()
-      .describe('What for; or several.'),
-    method: z.enum(['GET', 'POST', 'PATCH', 'DELETE']).optional().describe('By default every method that the route has.'),
-    agent: oneOrMore(agent, 'is no agent id')
+      .describe('The route of the request, or several.'),
+    method: z
+      .enum(['GET', 'POST', 'PATCH', 'DELETE'])
       .optional()
-      .describe('On routes about an agent: which one. By default one called default.'),
-    thread: oneOrMore(thread, 'is no thread id')
+      .describe('The HTTP method; by default every method of the route.'),
+    agent: oneOrMore(agent, 'is not an agent id')
       .optional()
-      .describe('On routes about a thread: which one. One that is not under threads belongs to nobody.'),
+      .describe('The agent, on routes about an agent; by default one called default.'),
+    thread: oneOrMore(thread, 'is not a thread id')
+      .optional()
+      .describe('The thread, on routes about a thread. A thread that is not under threads is unowned.'),
     leaves: z
       .literal(true, 'is nothing else | write true')
       .optional()
-      .describe('On DELETE of threads/grants: the grant that is taken back names whoever asks.'),
-    expect: expectation.optional().describe('What has to come of it.'),
-    lists: z.array(thread).optional().describe('In place of route and expect: exactly the threads that their list holds.'),
-    agents: z.array(agent).optional().describe('In place of route and expect: those of `of` that /info names and they may use.'),
-    of: z.array(agent).optional().describe('Beside agents: those that the upstream has.'),
+      .describe('On DELETE of threads/grants: the caller revokes the grant that names the caller.'),
+    expect: expectation.optional().describe('The expected decision.'),
+    lists: z
+      .array(thread)
+      .optional()
+      .describe("Instead of route and expect: the threads under threads that the caller's list has."),
+    agents: z.array(agent).optional().describe('Instead of route and expect: the agents of `of` that /info lists to the caller.'),
+    of: z.array(agent).optional().describe('With agents: the agents of the upstream.'),
   })
   .refine(
     ({ expect, lists, agents }) => [expect, lists, agents].filter((one) => one !== undefined).length === 1,
@@ -97,34 +103,34 @@ const policyTest = z
 export const testSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
-    policy: text.optional().describe("The policy file, from the folder of this file; by default the configuration's."),
-    principals: z.record(z.string(), principal).describe('Who asks, by a name of your choice.'),
+    policy: text.optional().describe("The policy file, relative to this file; by default the configuration's."),
+    principals: z.record(z.string(), principal).describe('The callers, by a name of your choice.'),
     threads: z
       .record(
         thread,
         z.strictObject({
-          owner: z.string().describe('A name under principals, or a user id: corp:bob.'),
-          deleted: z.boolean().default(false).describe('True if they deleted it.'),
+          owner: z.string().describe('The owner: a name under principals, or a user id such as corp:bob.'),
+          deleted: z.boolean().default(false).describe('True if the owner deleted the thread.'),
           granted: z
-            .enum(['read', 'write'], 'is no right | write read or write')
+            .enum(['read', 'write'], 'is not a right | write read or write')
             .optional()
-            .describe('For what it was granted to whoever else asks.'),
+            .describe('The right that every other caller has by a grant.'),
         }),
       )
       .default({})
-      .describe('Whose threads there are, by id.'),
+      .describe('The threads with their owners, by id.'),
     facts: z
       .strictObject({
-        userScoped: z.boolean().optional().describe('In place of upstream.userScoped.'),
-        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('In place of ownership.unknownThread.'),
+        userScoped: z.boolean().optional().describe('Replaces upstream.userScoped.'),
+        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('Replaces ownership.unknownThread.'),
         upstreamHistory: z
           .enum(['none', 'some'])
           .default('none')
-          .describe('What the upstream holds of threads without an owner, where it is asked.'),
+          .describe('What the upstream has of unowned threads, for unknownThread: verify.'),
       })
       .prefault({})
-      .describe('What else is so; by default as the configuration says. The policy is tested as enforced.'),
-    tests: z.array(policyTest).min(1, 'must have a test').describe('What has to come of what.'),
+      .describe('Settings that replace those of the configuration. The policy is tested as enforced.'),
+    tests: z.array(policyTest).min(1, 'must have a test').describe('The tests.'),
   })
   .meta({ title: 'Threadwarden tests of a policy' })
 

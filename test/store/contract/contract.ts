@@ -1,5 +1,5 @@
 /**
- * What the gateway rests on in every store, whichever database is behind it (docs/explanation/how-it-works.md, "Ownership"; src/store/port/). A store's own
+ * What the gateway rests on in every store, whichever database is behind it (docs/explanation/ownership.md; src/store/port/). A store's own
  * test file hands in a factory and runs all of this.
  */
 import { administrationContract } from './administration.ts'

@@ -21,7 +21,7 @@ export function listsPlot({ list, rows, measured, parse }: ListsResult): string 
   const groups = [
     { title: 'CPU for each list', bars: cpu.length === 0 ? [] : [...held, parsing] },
     { title: 'GET of messages, p99, alone', bars: bars(({ alone }) => alone.p99, time) },
-    { title: 'GET of messages, p99, beside lists without pause', bars: bars(({ beside }) => beside.p99, time) },
+    { title: 'GET of messages, p99, during lists', bars: bars(({ beside }) => beside.p99, time) },
   ]
   return barChart({
     title: `Lists of ${counted(list.threads)} threads: less is better`,

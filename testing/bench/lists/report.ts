@@ -5,7 +5,6 @@ import { absentRows, rowVersions, UNTOLD } from '../requests/report.ts'
 import { REFERENCE } from '../requests/rows.ts'
 import type { ListsResult, MeasuredLists } from './result.ts'
 
-/** What a list costs, and what others notice of it. */
 export function listsTable(result: ListsResult): string {
   return [head(result), costs(result), others(result)].join('\n\n')
 }
@@ -23,14 +22,23 @@ function head({ date, machine, rounds, seconds, list, rows, parse }: ListsResult
   return [
     `${date}, on ${described(machine)}.`,
     ...rowVersions(rows),
-    `A list of ${counted(list.threads)} threads, ${kibs(list.bytes)} KiB; to parse it once takes ${millis(parse)} ms of CPU.`,
-    `Medians of ${rounds} rounds of ${seconds} s for each figure, in turns, after one that does not count.`,
+    `A list of ${counted(list.threads)} threads, ${kibs(list.bytes)} KiB. One parse of it takes ${millis(parse)} ms of CPU.`,
+    `Medians of ${rounds} rounds of ${seconds} s for each value, in turns, after one warm-up round.`,
     ...absentRows(rows),
   ].join(' ')
 }
 
 function costs({ rows, measured, parse }: ListsResult): string {
-  const names = ['A list', 'threads given', 'KiB', 'CPU ms', 'of a parse', `beyond ${REFERENCE}, ms`, 'of a parse', 'p50 ms']
+  const names = [
+    'A list',
+    'threads delivered',
+    'KiB',
+    'CPU ms',
+    '× one parse',
+    `more than ${REFERENCE}, ms`,
+    '× one parse',
+    'p50 ms',
+  ]
   const times = (cpu: number | null): readonly string[] =>
     cpu === null ? [UNTOLD, UNTOLD] : [millis(cpu), `× ${(cpu / parse).toFixed(2)}`]
   return tableOf({ rows, measured }, names, (one) => [
@@ -43,7 +51,7 @@ function costs({ rows, measured, parse }: ListsResult): string {
 }
 
 function others({ rows, measured }: ListsResult): string {
-  const names = ['GET of messages', 'alone: p50 µs', 'p99 µs', 'beside lists: p50 µs', 'p99 µs', 'lists per second']
+  const names = ['GET of messages', 'alone: p50 µs', 'p99 µs', 'during lists: p50 µs', 'p99 µs', 'lists per second']
   return tableOf({ rows, measured }, names, ({ alone, beside }) => [
     micros(alone.p50),
     micros(alone.p99),

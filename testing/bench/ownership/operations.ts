@@ -105,10 +105,10 @@ function lookUps(
     { id: 'own', title: 'Own thread', width: 1, run: () => lookUpOwn(own()) },
     { id: 'own-8', title: 'Own thread, 8 at a time', width: 8, run: () => lookUpOwn(several()) },
     { id: 'granted', title: 'Thread shared with a group', width: 1, run: async () => store.accessTo(granted(), MEMBER) },
-    { id: 'foreign', title: "Somebody else's thread", width: 1, run: async () => store.accessTo(keyOf(foreign()), STRANGER) },
+    { id: 'foreign', title: "Another user's thread", width: 1, run: async () => store.accessTo(keyOf(foreign()), STRANGER) },
     {
       id: 'missing',
-      title: 'No such thread',
+      title: 'Unowned thread',
       width: 1,
       run: async () => store.accessTo(keyOf({ threadId: missing() }), STRANGER),
     },
@@ -121,7 +121,7 @@ function rememberedLookUp(store: Store, targets: readonly SeededThread[]): Opera
   const lookUp = async (target: SeededThread): Promise<unknown> => store.accessTo(keyOf(target), readerOf(target))
   return {
     id: 'own-remembered',
-    title: 'Own thread, remembered',
+    title: 'Own thread, cached',
     width: 1,
     prepare: async () => {
       for (const target of remembered) await lookUp(target)
@@ -186,6 +186,6 @@ async function pagesOfTheTable(store: Store, targets: readonly SeededThread[]): 
     list('list-shared', `First page for a user with about ${GUEST.ofUser + GUEST.ofGroup} shared threads`, () =>
       store.listed('', guest, FIRST_PAGE),
     ),
-    list('list-everybody', "First page of everybody's threads", () => store.listed('', 'everybody', FIRST_PAGE)),
+    list('list-everybody', "First page of all users' threads", () => store.listed('', 'everybody', FIRST_PAGE)),
   ]
 }

@@ -6,10 +6,9 @@ import { STORES, type StoreKind } from './table.ts'
 
 const NAMES: Readonly<Record<StoreKind, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
 
-/** Tables and the sentences that go with them. */
 export function ownershipTable(result: OwnershipResult): string {
   const { date, machine, versions, seconds } = result
-  const head = `${date}, on ${described(machine)}. ${versions.join('; ')}. ${seconds} s for each number, in rounds that take turns.`
+  const head = `${date}, on ${described(machine)}. ${versions.join('; ')}. ${seconds} s for each value, in alternating rounds.`
   const stores = STORES.filter((store) => result.tables.some((table) => table.store === store))
   return [head, tablesTable(result), ...stores.map((store) => operationsTable(result, store))].join('\n\n')
 }
@@ -22,7 +21,7 @@ function tablesTable({ tables }: OwnershipResult): string {
     (bytes / rows).toFixed(0),
     `${buildSeconds} s`,
   ])
-  return markdownTable(['Table', 'Rows', 'On the disk, with its indexes', 'Bytes a row', 'Built in'], rows)
+  return markdownTable(['Table', 'Rows', 'Size on disk, with indexes', 'Bytes per row', 'Built in'], rows)
 }
 
 function operationsTable({ tables, operations }: OwnershipResult, store: StoreKind): string {

@@ -129,5 +129,5 @@ async function listening(proxy: Proxy): Promise<Proxy> {
     if (isThere) return proxy
     await new Promise((resolve) => setTimeout(resolve, LOOK.every))
   }
-  throw new Error(`nobody listens on port ${proxy.port}`)
+  throw new Error(`nothing listens on port ${proxy.port}`)
 }

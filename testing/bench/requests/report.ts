@@ -5,10 +5,9 @@ import { LOAD_NAMES, LOADS, type LoadName } from './loads.ts'
 import type { MeasuredLoad, RequestsResult, RowResult } from './result.ts'
 import { OWN_ROWS, REFERENCE } from './rows.ts'
 
-/** What stands where the system tells nothing. */
+/** The cell of a value that the system does not provide. */
 export const UNTOLD = '–'
 
-/** A table for each load, and the sentences that go with them. */
 export function requestsTable(result: RequestsResult): string {
   const loads = LOAD_NAMES.filter((name) => result.measured.some(({ load }) => load === name))
   return [head(result), ...loads.map((load) => loadTable(result, load))].join('\n\n')
@@ -18,22 +17,22 @@ function head({ date, machine, rounds, seconds, connections, rows, measured }: R
   return [
     `${date}, on ${described(machine)}.`,
     ...rowVersions(rows),
-    `${connections} connections; medians of ${rounds} rounds of ${seconds} s for each row, in turns, after one that does not count.`,
+    `${connections} connections; medians of ${rounds} rounds of ${seconds} s for each row, in turns, after one warm-up round.`,
     ...absentRows(rows),
-    ...(measured.some(({ cpu }) => cpu === null) ? ['CPU and memory of other processes are told by Linux alone.'] : []),
+    ...(measured.some(({ cpu }) => cpu === null) ? ['CPU and memory of other processes are available on Linux only.'] : []),
   ].join(' ')
 }
 
-/** What was measured besides this checkout, in a sentence or none. */
+/** The versions of the other rows, in one sentence or none. */
 export function rowVersions(rows: readonly RowResult[]): readonly string[] {
   const others = rows.filter(({ name, version }) => version !== null && !OWN_ROWS.includes(name))
   return others.length > 0 ? [`${others.map(({ name, version }) => `${name} ${version}`).join(', ')}.`] : []
 }
 
-/** What was not, in a sentence or none. */
+/** The rows that were not measured, in one sentence or none. */
 export function absentRows(rows: readonly RowResult[]): readonly string[] {
   const absent = rows.filter(({ version }) => version === null).map(({ name }) => name)
-  return absent.length > 0 ? [`Not installed here, and not measured: ${absent.join(', ')}.`] : []
+  return absent.length > 0 ? [`Not installed, and not measured: ${absent.join(', ')}.`] : []
 }
 
 function loadTable({ rows, measured }: RequestsResult, load: LoadName): string {

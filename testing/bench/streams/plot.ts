@@ -13,7 +13,7 @@ export function streamsPlot({ streams, rows, measured }: StreamsResult): string 
       return value === null ? [] : [{ label: title, value, text: `${value.toFixed(digits)} ${unit}`, kind: kindOf(name) }]
     })
   const groups = [
-    { title: 'from the upstream to the reader, median', bars: bars(({ p50 }) => p50, 1, 'ms') },
+    { title: 'latency from the upstream to the client, median', bars: bars(({ p50 }) => p50, 1, 'ms') },
     { title: 'memory for each stream', bars: bars(({ memoryEach }) => memoryEach && memoryEach / 1024, 0, 'KiB') },
     { title: 'CPU for each event', bars: bars(({ cpu }) => cpu, 0, 'µs') },
   ]

@@ -5,16 +5,15 @@ import { absentRows, rowVersions, UNTOLD } from '../requests/report.ts'
 import type { RowResult } from '../requests/result.ts'
 import type { MeasuredStreams, StreamsResult } from './result.ts'
 
-/** The table, and the sentences that go with it. */
 export function streamsTable(result: StreamsResult): string {
   const { date, machine, streams, rounds, seconds, rows, measured } = result
   const head = [
     `${date}, on ${described(machine)}.`,
     ...rowVersions(rows),
-    `${counted(streams)} streams with an event a second each; ${span(rounds, seconds)}.`,
+    `${counted(streams)} streams with one event a second each; ${span(rounds, seconds)}.`,
     ...absentRows(rows),
   ].join(' ')
-  const names = ['Row', 'open', 'cut', 'events', 'of', 'p50 ms', 'p99 ms', 'KiB a stream', 'CPU µs an event']
+  const names = ['Row', 'open', 'cut', 'events', 'of', 'p50 ms', 'p99 ms', 'KiB per stream', 'CPU µs per event']
   const lines = rows.flatMap((row) => measured.filter((one) => one.row === row.name).map((one) => cells(row, one)))
   return [head, markdownTable(names, lines)].join('\n\n')
 }

@@ -1,0 +1,32 @@
+/** The tutorial "Your first gateway" is run as printed. */
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { until } from '../../testing/support/until.ts'
+import { fileOf, runBlocks } from './commands.ts'
+import { ROOT } from './markdown.ts'
+
+/** Servers of the page, and what each prints when it is ready. */
+const SERVERS = [
+  [/^npx node examples\/(?:issuer|runtime)\.ts --port/, /^http:\S+/m],
+  [/^npx node src\/cli\.ts serve/, /"msg":"listening"/],
+] as const
+
+void test('your first gateway', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  for (const name of ['examples', 'node_modules', 'scripts', 'src']) symlinkSync(join(ROOT, name), join(folder, name))
+  const { ran } = await runBlocks(t, 'docs/tutorials/first-gateway.md', {
+    folder,
+    ports: [4000, 9000],
+    servers: SERVERS,
+    exits: { '--token-file': 1 },
+    after: async (block, { ports }) => {
+      if (fileOf(block)?.isPart !== true) return
+      const metrics = `http://127.0.0.1:${ports.get(8081)}/metrics`
+      await until(async () => (await (await fetch(metrics)).text()).includes('threadwarden_config_generation 2'))
+    },
+  })
+  t.match(ran.find(({ command }) => command.includes('/agent/default/run'))?.output, 'RUN_FINISHED')
+})
