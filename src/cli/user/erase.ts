@@ -15,7 +15,7 @@ what the upstream still has of them. Grants that the user gave or received are d
 observe. The command works in steps. After an interruption, run the same command again.
 
 Revocations of the user stay, or revoked tokens would be valid again. The log, the audit log, backups and the upstream are not
-changed (docs/how-to/operate/store.md). Revoke the user's tokens first (threadwarden revoke --user): new requests of the user are stored.`,
+changed (docs/how-to/operate/data-requests.md). Revoke the user's tokens first (threadwarden revoke --user): new requests of the user are stored.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: {
     config: CONFIG,

@@ -53,7 +53,7 @@ async function ready({ config }: Subject, signal: AbortSignal): Promise<Result> 
   )
   return problem(
     `the gateway is not ready: ${why.join('; ')}`,
-    'docs/how-to/operate/operations.md, "Health listener", tells what each name waits for',
+    'docs/how-to/operate/health-and-readiness.md explains each name',
   )
 }
 
