@@ -1,5 +1,5 @@
 # The image of the gateway: Node and the program, no shell, no package manager, an unprivileged user.
-# It runs with a read-only root file system; /data alone is written to (docs/how-to/operate/operations.md, "Container").
+# It runs with a read-only root file system; /data alone is written to (docs/how-to/deploy/container.md).
 # scripts/container-check.sh builds it and shows that this is so.
 #
 #   docker build -t threadwarden .

@@ -350,7 +350,7 @@ node -e '
   process.stdout.write(publicKey.export({ type: "spki", format: "pem" }))' >"$work/etc/corp.pem"
 chmod -R a+rX "$work/etc"
 
-# As locked down as docs/how-to/operate/operations.md has it. /tmp stays read-only too (podman would put a tmpfs there). The limits are
+# As locked down as docs/how-to/deploy/container.md has it. /tmp stays read-only too (podman would put a tmpfs there). The limits are
 # named since a machine may not allow podman's own, and "none" leaves loopback alone.
 locked=(
   --read-only --read-only-tmpfs=false --cap-drop all --security-opt no-new-privileges --log-driver k8s-file

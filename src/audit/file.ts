@@ -179,7 +179,7 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
 }
 
 const TOO_LARGE =
-  'the audit file is larger than 1 GiB, and grows until it is rotated: see docs/how-to/operate/operations.md#rotating-the-audit-file'
+  'the audit file is larger than 1 GiB, and grows until it is rotated: see docs/how-to/operate/audit.md#rotate-the-file'
 
 const REOPEN_FAILED =
   'the audit file cannot be reopened: lines go to the file that was open before, and the gateway tries again every second'

@@ -13,7 +13,7 @@ const port = z
 
 /** A removed rotation setting: without an error, a file that was bounded would grow without limit. */
 function rotatedByLogrotate(line: string) {
-  const hint = `take it out, and write to /etc/logrotate.d/threadwarden: PATH { ${line} … postrotate kill -HUP PID endscript } (docs/how-to/operate/operations.md#rotating-the-audit-file)`
+  const hint = `take it out, and write to /etc/logrotate.d/threadwarden: PATH { ${line} … postrotate kill -HUP PID endscript } (docs/how-to/operate/audit.md#rotate-the-file)`
   return z
     .never(`was removed: the gateway does not rotate the audit file | ${hint}`)
     .optional()

@@ -21,6 +21,6 @@ void test('where Node leaves too little it says what to do', (t) => {
 void test('the image and the documents set it', (t) => {
   const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
   t.match(read('Dockerfile'), new RegExp(`NODE_OPTIONS=${ENOUGH_ROOM}\\b`))
-  t.match(read('docs/how-to/operate/operations.md'), `NODE_OPTIONS=${ENOUGH_ROOM}`)
+  t.match(read('docs/how-to/deploy/container.md'), `NODE_OPTIONS=${ENOUGH_ROOM}`)
   t.end()
 })

@@ -1,6 +1,6 @@
 /**
  * Stores that an earlier version wrote, with rows of every kind: this version answers as that one did, and goes on as it did.
- * What docs/how-to/operate/store.md says of the update is tested on them, too.
+ * What docs/how-to/operate/shutdown-and-upgrade.md says of the update is tested on them, too.
  */
 import { copyFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -40,9 +40,9 @@ async function oldDatabase(t: Test): Promise<TestDatabase> {
   return database
 }
 
-/** The statements of docs/how-to/operate/store.md that go back to the schema of the earlier version. */
+/** The statements of docs/how-to/operate/shutdown-and-upgrade.md that go back to the schema of the earlier version. */
 function downgrade(engine: 'SQLite' | 'PostgreSQL'): string {
-  const page = readFileSync(new URL('../../docs/how-to/operate/store.md', import.meta.url), 'utf8')
+  const page = readFileSync(new URL('../../docs/how-to/operate/shutdown-and-upgrade.md', import.meta.url), 'utf8')
   const [, statements] = new RegExp(`^${engine}:\n\n\`\`\`sql\n(.*?)\`\`\``, 'ms').exec(page) ?? []
   if (statements === undefined) throw new Error(`no statements for ${engine}`)
   return statements

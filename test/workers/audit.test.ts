@@ -18,7 +18,7 @@ const byHand: Rotate = (file, pid) => {
   process.kill(pid, 'SIGHUP')
 }
 
-/** As docs/how-to/operate/operations.md has it. */
+/** As docs/how-to/operate/audit.md has it. */
 const byLogrotate: Rotate = (file, pid) => {
   const rules = join(file, '..', '..', 'logrotate.conf')
   writeFileSync(

@@ -1,4 +1,4 @@
-/** What the gateway says of itself, read from its metrics (docs/how-to/operate/operations.md). */
+/** What the gateway says of itself, read from its metrics (docs/reference/metrics.md). */
 import { memoryOf } from '../bench/figures.ts'
 
 /** Figures of one moment. Those of the process are sums over its workers. */

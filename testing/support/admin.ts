@@ -34,6 +34,8 @@ export interface Admin {
   readonly ask: (path: string, options?: Call) => Promise<Reply>
   /** Makes the store fail from now on. */
   readonly breakStore: () => Promise<void>
+  /** Methods and paths that the API has, as `GET /threads/:id`. */
+  readonly routes: readonly string[]
 }
 
 /** What a reload comes to where a test does not say. */
@@ -85,5 +87,17 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
         .map((line) => Object.fromEntries(['action', 'target', 'outcome'].map((key) => [key, line[key]]))),
     ask: (path, options = {}) => call(`${url}${path}`, { token: OPERATOR, ...options }),
     breakStore: () => store.close(),
+    routes: routesIn(app.printRoutes({ commonPrefix: false })),
   }
+}
+
+/** Reads the tree of routes as Fastify prints it: four columns a level, and the methods in brackets. */
+function routesIn(tree: string): readonly string[] {
+  const above: string[] = []
+  return tree.split('\n').flatMap((line) => {
+    const [, indent = '', part = '', methods = ''] = /^((?:[│ ] {3})*)[├└]── (\S*)(?: \(([A-Z, ]+)\))?$/.exec(line) ?? []
+    const depth = indent.length / 4
+    above.splice(depth, Infinity, part)
+    return methods === '' ? [] : methods.split(', ').map((method) => `${method} ${above.join('')}`)
+  })
 }

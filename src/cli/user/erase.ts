@@ -15,7 +15,7 @@ other user can claim what the upstream still has. Grants that the user gave or r
 are deleted. The command works in steps: after an interruption, run it again.
 
 Revocations of the user stay: without them, revoked tokens would be valid again. The upstream, the log, the audit log and backups
-do not change (docs/how-to/operate/store.md). Revoke the tokens of the user first (threadwarden revoke --user): the store keeps
+do not change (docs/how-to/operate/data-requests.md). Revoke the tokens of the user first (threadwarden revoke --user): the store keeps
 the data of new requests.`,
   positionals: { USER: 'issuer:subject, also of an issuer that is no longer configured' },
   options: {

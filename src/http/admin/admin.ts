@@ -1,4 +1,4 @@
-/** The admin API, on its own listener (docs/how-to/operate/operations.md). Answers require a credential; changes and refusals are logged. */
+/** The admin API, on its own listener (docs/reference/admin-api.md). Answers require a credential; changes and refusals are logged. */
 import { STATUS_CODES } from 'node:http'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { isRefusal, refuse } from '../../core/reasons.ts'

@@ -1,4 +1,4 @@
-/** The health listener: it reveals no secret and changes nothing. Each probe has its own path (docs/how-to/operate/operations.md). */
+/** The health listener: it reveals no secret and changes nothing. Each probe has its own path (docs/how-to/operate/health-and-readiness.md). */
 import fastify, { type FastifyInstance } from 'fastify'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { StoreState } from '../../store/port/state.ts'

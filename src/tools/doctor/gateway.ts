@@ -72,7 +72,7 @@ async function ready({ config, digest }: Subject, signal: AbortSignal): Promise<
   const why = Object.entries(pending).map(
     ([name, reason]) => `${name}: ${typeof reason === 'string' ? reason : 'no reason given'}`,
   )
-  const remedy = 'docs/how-to/operate/operations.md, "Health listener", explains each name'
+  const remedy = 'docs/how-to/operate/health-and-readiness.md explains each name'
   return [problem(`the gateway is not ready: ${why.join('; ')}`, remedy), same]
 }
 

@@ -1,0 +1,57 @@
+/** docs/reference/metrics.md: a running gateway has these metrics and no others, with these types, labels and help texts. */
+import { test } from 'tap'
+import { makeMetrics } from '../../src/observe/metrics.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { call } from '../../testing/support/client.ts'
+import { code, page, rows } from './markdown.ts'
+
+const PAGE = page('docs/reference/metrics.md')
+
+interface Written {
+  readonly type: string
+  readonly labels: readonly string[]
+  readonly meaning: string
+}
+
+const written = new Map(
+  rows(PAGE.text).map(([name, type = '', labels = '', meaning = '']): [string, Written] => [
+    code(name) ?? '',
+    { type, labels: Array.from(labels.matchAll(/`([^`]+)`/g), ([, label = '']) => label), meaning },
+  ]),
+)
+
+void test('a running gateway has the metrics of the page', async (t) => {
+  const { gateway } = await gated(t)
+  const { text } = await call(`${gateway.healthUrl}/metrics`)
+  const helps = new Map(
+    Array.from(text.matchAll(/^# HELP (threadwarden_\S+) (.*)$/gm), ([, name = '', help = '']) => [name, help]),
+  )
+  const types = new Map(
+    Array.from(text.matchAll(/^# TYPE (threadwarden_\S+) (.*)$/gm), ([, name = '', type = '']) => [name, type]),
+  )
+  t.same([...written.keys()].toSorted(), [...helps.keys()].toSorted())
+  for (const [name, { type, meaning }] of written) {
+    t.equal(types.get(name), type, name)
+    t.ok(meaning.startsWith(helps.get(name) ?? '?'), `${name} begins with its help text: ${helps.get(name)}`)
+  }
+  const others = Array.from(text.matchAll(/^# TYPE (\S+)/gm), ([, name = '']) => name).filter((name) => !types.has(name))
+  for (const name of others) t.match(name, /^(?:process|nodejs)_/, name)
+})
+
+void test('each metric has the labels of its row', async (t) => {
+  const metrics = makeMetrics()
+  metrics.requests.decided('none', 'permitted')
+  metrics.requests.wouldRefuse('agent/run', 'thread-foreign')
+  metrics.requests.shadowDiffered('agent/run', 'permitted', 'undecided')
+  metrics.requests.upstreamFailed('upstream-unreachable')
+  metrics.requests.claimed('new')
+  metrics.requests.dropped('body-key', 1)
+  metrics.keys.keyFetchFailed('corp')
+  metrics.keys.keysStale('corp')
+  metrics.configuration.reloaded('reloaded', 2)
+  const figures = await metrics.figures()
+  for (const { name, values } of figures as unknown as readonly { name: string; values: readonly { labels: object }[] }[]) {
+    const labels = written.get(name)?.labels
+    if (labels !== undefined) t.same(Object.keys(values[0]?.labels ?? {}), labels, name)
+  }
+})

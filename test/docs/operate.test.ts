@@ -1,0 +1,154 @@
+/** The how-tos on operation: their commands run as printed, on a gateway with users and threads. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { parse } from 'yaml'
+import { until } from '../../testing/support/until.ts'
+import { runBlocks } from './commands.ts'
+import { blocks, page, rows, code } from './markdown.ts'
+import { operating } from './operating.ts'
+
+const PRINTED_ID = '3e7c0a52-6a0f-4f0e-9d4c-1f4b5f6f7a10'
+
+void test('health and readiness', async (t) => {
+  const { options } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/health-and-readiness.md', options)
+})
+
+void test('why was a request refused', async (t) => {
+  const { options, run, logged } = await operating(t, { audit: { to: 'file', file: './audit.jsonl' } })
+  t.equal((await run('alice', 'team-plan')).status, 200)
+  const refused = await run('bob', 'team-plan')
+  t.equal(refused.status, 403)
+  const id = refused.headers.get('x-request-id') ?? ''
+  await logged(id)
+  await runBlocks(t, 'docs/how-to/operate/why-was-a-request-refused.md', {
+    ...options,
+    replace: { [PRINTED_ID]: id },
+    varying: [[/"ms":\d+/g, '"ms":<ms>']],
+  })
+})
+
+void test('reload', async (t) => {
+  const { options, logged } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/reload.md', options)
+  await logged('"cause":"SIGHUP"')
+})
+
+void test('observe mode', async (t) => {
+  const { options, run, logged } = await operating(t)
+  await run('alice', 'team-plan')
+  await runBlocks(t, 'docs/how-to/operate/observe-mode.md', {
+    ...options,
+    after: async ({ info }) => {
+      if (info !== 'yaml') return
+      await logged('enforcement: observe (report-only)')
+      t.equal((await run('bob', 'team-plan')).status, 200)
+      await logged('"wouldRefuse":"thread-foreign"')
+    },
+  }).then(({ ran }) => t.match(ran[0]?.output, /wouldRefuse/))
+})
+
+void test('shut down and upgrade', async (t) => {
+  const { options } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/shutdown-and-upgrade.md', options)
+})
+
+void test('audit', async (t) => {
+  const { options, run } = await operating(t, { audit: { to: 'file', file: './data/audit.jsonl' } })
+  await run('alice', 'team-plan')
+  await run('bob', 'team-plan')
+  const file = join(options.folder, 'data/audit.jsonl')
+  await until(() => readFileSync(file, 'utf8').includes('"thread-foreign"'))
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/audit.md', options)
+  t.match(ran[0]?.output, /"thread-foreign"/)
+})
+
+void test('revoke access', async (t) => {
+  const { options, run } = await operating(t)
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/revoke-access.md', options)
+  t.match(ran[0]?.output, /5f0c1d2e/)
+  // Gateways look twice a second.
+  await until(async () => (await run('alice', 'team-plan')).status === 200)
+})
+
+void test('rotate keys', async (t) => {
+  const { options } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/rotate-keys.md', options)
+  t.match(readFileSync(join(options.folder, 'assertion-new.pem'), 'utf8'), /^-----BEGIN PRIVATE KEY-----/)
+})
+
+void test('incident', async (t) => {
+  const { options, run } = await operating(t)
+  await run('alice', 'team-plan')
+  const exits = { 'threadwarden doctor': 1 }
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/incident.md', { ...options, exits })
+  t.match(ran[1]?.output, /threadwarden_decisions_total\{route="agent\/run",reason="permitted"\} 1/)
+})
+
+void test('back up and restore', async (t) => {
+  const { options } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/backup-and-restore.md', options)
+})
+
+void test('data requests', async (t) => {
+  const { options, run } = await operating(t)
+  await run('alice', 'team-plan')
+  await runBlocks(t, 'docs/how-to/operate/data-requests.md', options)
+  t.match(JSON.parse(readFileSync(join(options.folder, 'alice.json'), 'utf8')), { threads: [{ thread: 'team-plan' }] })
+})
+
+void test('change owners', async (t) => {
+  const { options, run } = await operating(t)
+  await run('alice', 'team-plan')
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/change-owners.md', options)
+  t.match(ran[0]?.output, /corp:alice/)
+})
+
+void test('migrate', async (t) => {
+  const { options, run } = await operating(t, {
+    enforcement: 'observe',
+    ownership: { store: 'sqlite:./data/ownership.db', unknownThread: 'deny' },
+  })
+  await run('alice', 'drafts')
+  const { folder } = options
+  const old = parse(readFileSync(join(folder, 'threadwarden.yaml'), 'utf8')) as { ownership: object }
+  const next = { ...old, ownership: { ...old.ownership, store: 'sqlite:./new.db' } }
+  for (const [name, tree] of Object.entries({ old, new: next })) writeFileSync(join(folder, `${name}.yaml`), JSON.stringify(tree))
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/migrate.md', {
+    ...options,
+    exits: { 'threads owner team-plan': 1, 'threadwarden doctor': 1 },
+    after: async ({ code: text }) => {
+      if (!text.includes('--from-observed')) return
+      await run('alice', 'team-plan')
+      await run('bob', 'team-plan')
+    },
+  })
+  t.match(ran.find(({ command }) => command.includes('wouldRefuse'))?.output, /"thread-(?:foreign|unknown)"/)
+})
+
+void test('doctor', async (t) => {
+  const { options, url } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/doctor.md', {
+    ...options,
+    replace: { 'https://chat.example.com': url },
+    exits: { '--url https': 1, '--run default\n': 1, 'doctor --config threadwarden.yaml\n': 1 },
+  })
+})
+
+void test('the alert rules and the table use metrics that exist', (t) => {
+  const known = rows(page('docs/reference/metrics.md').text).map(([name]) => code(name))
+  const monitor = page('docs/how-to/operate/monitor.md')
+  const [scrape, rules] = blocks(monitor, 'yaml prometheus').map((text) => parse(text) as Record<string, unknown>)
+  t.ok(scrape?.['scrape_configs'])
+  const { groups } = rules as { groups: readonly { rules: readonly { alert: string; expr: string }[] }[] }
+  const alerts = groups.flatMap((group) => group.rules)
+  for (const { expr } of alerts) {
+    for (const [name] of expr.matchAll(/threadwarden_\w+/g)) t.ok(known.includes(name), name)
+  }
+  for (const [cell = ''] of monitor.text.matchAll(/`(?!process_)[a-z_]+_(?:total|stale|streams|generation|successful)`/g)) {
+    t.ok(known.includes(`threadwarden_${cell.slice(1, -1)}`), cell)
+  }
+  t.ok(alerts.length > 5)
+  t.end()
+})
