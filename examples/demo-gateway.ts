@@ -152,7 +152,7 @@ async function untilReady(child: ChildProcess, logFile: string, signal: AbortSig
 
 /** How many reloads the gateway has logged, applied or rejected. */
 function changes(log: string): number {
-  return log.split('"msg":"the configuration was').length
+  return log.split('"msg":"the new configuration is').length
 }
 
 /** The addresses in the log line of the start, once it is there. */

@@ -40,7 +40,7 @@ export function makeOutage({ log, metrics, note }: OutageParts): Outage {
       isOn = true
       lost = 0
       log.error({ detail }, 'audit lines cannot be written: they are kept in memory up to 8 MiB, then lost')
-      note(`the audit lines cannot be written (${detail}): they wait in memory, and are lost beyond 8 MiB`)
+      note(`audit lines cannot be written (${detail}): they are kept in memory up to 8 MiB, then lost`)
     },
     over() {
       if (!isOn) return

@@ -11,7 +11,7 @@ const OPEN = 'version: 1\nrules:\n  - { routes: [info], allow: [signed-in] }\n'
 const CLOSED = 'version: 1\nrules:\n  - { routes: [info], allow: [] }\n'
 
 const changed = (cause: string) => (line: Line) => line['msg'] === 'the new configuration is active' && line['cause'] === cause
-const refused = (line: Line) => String(line['msg']).startsWith('the configuration was not changed')
+const refused = (line: Line) => String(line['msg']).startsWith('the new configuration is invalid')
 
 function token(): string {
   const sign = createSigner({ key: 'x'.repeat(64), algorithm: 'HS256' })

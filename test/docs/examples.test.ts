@@ -97,6 +97,6 @@ for (const page of pages()) {
 void test('an example that is wrong would be found', (t) => {
   t.match(faultsOf('listen: { prot: 8080 }')[0], /listen\.prot: is not a known key/)
   t.match(faultsOf('version: 1\nrules: []')[0], /rules: must have a rule/)
-  t.match(faultsOf('- routes: [threads/clear]\n  allow: [signed-in]')[0], /operators alone/)
+  t.match(faultsOf('- routes: [threads/clear]\n  allow: [signed-in]')[0], /allow it to operators only/)
   t.end()
 })

@@ -86,7 +86,7 @@ const BREAKS: Readonly<Record<string, { readonly break: (scene: Scene) => void; 
 }
 
 for (const [what, { break: destroy, says }] of Object.entries(BREAKS)) {
-  void test(`${what}: the last good one stays in force, until it is mended`, async (t) => {
+  void test(`${what}: the previous one stays active until the file is right`, async (t) => {
     const scene = await startScene(t)
     scene.upstream.answer(json({ messages: [] }))
     const serves = async (): Promise<number> => (await call(`${scene.base}/info`, { token: scene.token('alice') })).status
@@ -104,7 +104,7 @@ for (const [what, { break: destroy, says }] of Object.entries(BREAKS)) {
     t.match(text, /threadwarden_config_reloads_total\{outcome="refused"\} 1\n/)
     t.match(
       scene.lines.filter(({ level }) => level === 'error'),
-      [{ cause: 'test', generation: 1, msg: /the last good one stays in force/ }],
+      [{ cause: 'test', generation: 1, msg: /the previous one stays active/ }],
     )
     writeFileSync(join(scene.folder, 'secret'), 'x'.repeat(64))
     scene.writePolicy(`${CHAT}# mended\n`)
