@@ -38,7 +38,7 @@ export function readAuditLine(value: Json): Replay | Unreadable {
   const { decision, reason, rule, policy, scope = '' } = value
   if (typeof scope !== 'string' || !isScope(scope)) return { fault: 'names no upstream: its "scope" is no key of one' }
   if ((decision !== 'permitted' && decision !== 'refused') || typeof reason !== 'string' || typeof policy !== 'string') {
-    return { fault: 'does not say what was decided: decision, reason and policy' }
+    return { fault: 'lacks the decision, the reason or the policy' }
   }
   const name = isObject(rule) ? rule['name'] : undefined
   return {
@@ -87,7 +87,7 @@ function principalOf(value: Json | undefined): Principal | Unreadable | null {
     name: undefined,
     roles,
     permissions,
-    // What was granted to the caller is part of what the line says about the thread.
+    // The grants to the caller are part of what the line says about the thread.
     groups: [],
     claims: rebuilt,
   } as const
@@ -95,7 +95,7 @@ function principalOf(value: Json | undefined): Principal | Unreadable | null {
 }
 
 function factsOf(value: Json | undefined, principal: Principal | null): Facts | Unreadable {
-  const fault = { fault: 'does not say what was known: facts' }
+  const fault = { fault: 'lacks the facts of the decision' }
   if (!isObject(value)) return fault
   const { userScoped, unknownThread, enforcement, upstreamHistory, record } = value
   if (typeof userScoped !== 'boolean') return fault

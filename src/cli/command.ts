@@ -92,7 +92,7 @@ function parse<O extends Options>(args: readonly string[], options: O, positiona
   }
 }
 
-/** @returns a sentence that suggests the nearest of the words, or `''` if none is near */
+/** @returns a sentence that suggests the nearest word, or `''` if none is near */
 export function didYouMean(word: string, words: readonly string[], prefix = ''): string {
   const near = nearest(word, words)
   return near === undefined ? '' : ` Did you mean "${prefix}${near}"?`

@@ -2,7 +2,7 @@
 import { defineCommand, EXIT, UsageError, type Command, type CommandGroup } from './command.ts'
 import { printLines } from './terminal.ts'
 
-/** The words that may follow a path such as `threads list`, with their help. */
+/** Words that may follow a path such as `threads list`, with their help. */
 interface Step {
   readonly path: string
   readonly words: Readonly<Record<string, string>>

@@ -41,7 +41,7 @@ export interface Place {
 
 /** Reads a PostgreSQL URL; on error returns a text that quotes nothing of the URL, which may contain a password. */
 export function placeOf(text: string): Place | string {
-  const form = 'is not a PostgreSQL URL | write postgres://user@host/database, with what is special in it percent-encoded'
+  const form = 'is not a PostgreSQL URL | write postgres://user@host/database, with special characters percent-encoded'
   if (!URL.canParse(text)) return form
   const url = new URL(text)
   if (url.search !== '' || url.hash !== '') return 'takes no parameters | the keys of ownership.postgres say the rest'

@@ -1,4 +1,4 @@
-/** Reads the files of one configuration, each once: what was checked is what is activated (docs/contributing/invariants.md, 8). */
+/** Reads the files of one configuration, each once: the checked bytes are the activated ones (docs/contributing/invariants.md, 8). */
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, type BigIntStats } from 'node:fs'
 import { resolve } from 'node:path'

@@ -11,7 +11,7 @@ export interface DocumentSource {
 export const MAX_DOCUMENT_BYTES = 512 * 1024
 export const FETCH_TIMEOUT_MS = 5000
 
-/** @param body decompressed, so that the limit applies to what is kept in memory */
+/** @param body decompressed, so that the limit applies to the bytes in memory */
 export async function readDocument(uri: string, body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Document> {
   const chunks: Uint8Array[] = []
   let bytes = 0

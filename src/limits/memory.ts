@@ -9,7 +9,7 @@ export const WINDOW = 2
 /** A stream may end at any moment. */
 export const STREAM_RETRY_MS = 1000
 
-/** The counters outlive a configuration change: what was taken stays taken. */
+/** The counters outlive a configuration change: used tokens stay used. */
 export function makeMemoryLimiter(): Limiter {
   const counters = new Map<string, RateLimiterMemory>()
   const counterOf = (name: RateName, { amount, per }: Rate): RateLimiterMemory => {

@@ -105,7 +105,7 @@ export function sharedStdout(): DestinationStream {
 }
 
 export function destinationOf(log: Logger): DestinationStream & Partial<Pick<NodeJS.EventEmitter, 'on'>> {
-  // pino documents the symbol, and has no type for what is behind it.
+  // pino documents the symbol, but has no type for its value.
   return Reflect.get(log, pino.symbols.streamSym) as DestinationStream
 }
 

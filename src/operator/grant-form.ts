@@ -16,7 +16,7 @@ const FORM =
 /**
  * Reads a grant strictly: a caller may rely on an unknown key.
  * @param issuers the issuer keys of the configuration: a grant to a user of another issuer would have no effect
- * @param owner the thread's owner, to whom no grant can be given
+ * @param owner the thread's owner, who cannot get a grant
  */
 export function readGrant({ right, ...rest }: JsonObject, issuers: readonly string[], owner: string): Grant | FormFault {
   const grantee = readGrantee(rest)

@@ -151,6 +151,6 @@ export interface Policy {
   readonly rules: Rules
   /** The claims that its rules compare, as JSON pointers. */
   readonly claimPointers: readonly string[]
-  /** What is forwarded of a body unless a rule says otherwise. */
+  /** The body fields that are forwarded unless a rule says otherwise. */
   readonly bodies: BodyPolicy
 }

@@ -59,7 +59,7 @@ export function makeReach(
     }),
   )
 
-  /** True if `other` applies to all of these callers to whom the rule applies. */
+  /** True if `other` applies to all of these callers that the rule selects. */
   const speaksOf = (other: Rule, { kind, known }: Caller, { when, unless }: Rule): boolean => {
     const named = spokenOf(other).some((one) => one.kind === kind || (one.kind === 'signed-in' && kind === 'operator'))
     if (kind === 'anonymous') return named && isEmpty(other.when)

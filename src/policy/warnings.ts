@@ -14,7 +14,7 @@ interface Line {
   readonly rule: Rule
 }
 
-/** Reports only what is certain. `rules` are compiled, in the file's order; `operators` have their issuers filled in. */
+/** Reports only certain faults. `rules` are compiled, in the file's order; `operators` have their issuers filled in. */
 export function checkForWarnings(
   file: PolicyFile,
   rules: readonly Rule[],

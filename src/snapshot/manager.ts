@@ -66,7 +66,7 @@ class SnapshotHandle implements RequestSnapshot, Origin {
 
   refusal(permit: Permit, permittedAt: Mark): Promise<Refusal | null> | null {
     if (!permit.isUnsettled && !this.outdated(permittedAt, permit.descriptor.ids.threadId)) return null
-    // What is allowed now may begin, for however long that is the case.
+    // A request that is allowed now may begin.
     return this.#shared.active.refusalNow(permit, this).then((refusal) => (refusal === 'for-now' ? null : refusal))
   }
 
@@ -165,7 +165,7 @@ export function makeSnapshotManager(
       }
       shared.active = next
       before.retire(next)
-      // The next snapshot is not responsible for what was known of the previous upstream.
+      // The next snapshot does not answer for facts about the previous upstream.
       for (const [key, handle] of before.handles) {
         if (next.handles.get(key) !== handle) readiness.set(conditionOf('unknownThread', key), null)
       }

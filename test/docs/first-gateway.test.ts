@@ -21,7 +21,7 @@ void test('your first gateway', async (t) => {
     folder,
     ports: [4000, 9000],
     servers: SERVERS,
-    exits: { '--token-file': 1 },
+    exits: { '--token-file': 3 },
     after: async (block, { ports }) => {
       if (fileOf(block)?.isPart !== true) return
       const metrics = `http://127.0.0.1:${ports.get(8081)}/metrics`

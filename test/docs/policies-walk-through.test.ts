@@ -60,7 +60,7 @@ void test('a reader who follows the page opens one agent to one role', async (t)
   const { ran } = await runBlocks(t, 'docs/how-to/authorize/write-a-policy.md', {
     folder,
     env: { GATEWAY_PID: String(gateway.pid) },
-    exits: { ' diff --config': 1, '--claims clerk.json': 1 },
+    exits: { ' diff --config': 1, '--claims clerk.json': 3 },
     after: async ({ code }) => {
       if (code.startsWith('policy:')) await until(() => changes(gateway) === before + 1)
       if (code.includes('kill -HUP')) {

@@ -77,7 +77,7 @@ void test('each issuer has the types that it is configured with', async (t) => {
   t.equal(await heard(authenticate, rsaToken(ofPartner, { typ: 'JWT' })), 'partner:alice')
 })
 
-void test('what was remembered of a good token is not found by one of another type', async (t) => {
+void test('a token of another type does not find the cached result of a good one', async (t) => {
   const authenticate = rsaGate(t, {}, { tokenCache: 100 })
   const connection = {}
   const good = rsaToken(claims({ iat: 1000, exp: 4102444800 }))

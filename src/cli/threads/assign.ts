@@ -12,13 +12,13 @@ import { onStore } from '../with-store.ts'
 export const command = defineCommand({
   usage: ['ID --to USER'],
   about: `Makes a user the owner of a thread and replaces an earlier owner. It removes the grants on the thread, restores a deleted thread,
-and settles what was observed under enforcement: observe. If the table has no row for the thread, the command adds one.`,
+and settles the observations under enforcement: observe. If the table has no row for the thread, the command adds one.`,
   positionals: { ID: 'the thread' },
   options: {
     config: CONFIG,
     to: value('USER', 'the new owner: issuer:subject'),
     scope: THREAD_SCOPE,
-    expect: value('WHO', 'changes nothing unless WHO is the owner: a user, nobody (owner revoked) or none (no row)'),
+    expect: value('WHO', 'changes nothing unless WHO is the owner: a user, "nobody" (owner revoked) or "none" (no row)'),
     json: jsonFlag('{"thread", "outcome", "before"} or {"thread", "outcome", "user"}', WITH_SCOPE),
   },
   exitCodes: { 0: 'the user is the owner', 1: 'the owner is not the expected one, an invalid configuration or a failing store' },

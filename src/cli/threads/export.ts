@@ -16,7 +16,7 @@ import { formatNamed } from './import-source.ts'
 
 export const command = defineCommand({
   about: `Exports threads with their owners, in the form that threads import reads: thread, user, agent, name, archived, created, used, and
-scope if a thread does not belong to upstream. The user of a thread with a revoked owner is nobody. Grants are not exported. In CSV,
+scope if a thread does not belong to upstream. The user of a thread with a revoked owner is "nobody". Grants are not exported. In CSV,
 a value that a spreadsheet would run as a formula starts with an apostrophe, which threads import removes.
 
 A row that changes during the export is written in its old or its new state.`,

@@ -26,7 +26,7 @@ another owner, is deleted, was run by other users under enforcement: observe, or
 whole source before it writes. After an interruption, run the same command again.
 
 FILE as csv has a header with the columns thread and user, and optionally agent, name, archived, created, used, deleted, scope. As
-jsonl it has one object with these keys per line. user is issuer:subject, or nobody for a thread that no user may use. scope is the
+jsonl it has one object with these keys per line. user is issuer:subject, or "nobody" for a thread that no user may use. scope is the
 key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
 
 --from-upstream reads the thread list of a runtime: the first one, or the one that --scope names. The owners come from a mapping or

@@ -50,7 +50,7 @@ function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: Whole
   printEntries(terminal, [
     ['thread', [key.threadId]],
     ['scope', key.scope === '' ? [] : [key.scope]],
-    ['owner', [row.owner === NOBODY ? 'nobody: the owner was revoked' : ownerWord(row.owner)]],
+    ['owner', [row.owner === NOBODY ? 'none: the owner was revoked' : ownerWord(row.owner)]],
     ['agent', agentId === '' ? [] : [agentId]],
     ['name', name === null ? [] : [name]],
     ['created', [timeText(createdAt)]],

@@ -8,7 +8,7 @@ const MOST_BRACES = 4096
 /** The name of the rest of the list while it is read. No text has a member of that name. */
 const REST = `the rest of the list ${crypto.randomUUID()}`
 
-// As JSON.parse sees bytes: a byte order mark stays, and what is not UTF-8 becomes U+FFFD.
+// As JSON.parse sees bytes: a byte order mark stays, and other bytes than UTF-8 become U+FFFD.
 const UTF8 = new TextDecoder('utf-8', { ignoreBOM: true })
 
 export interface Rest {

@@ -44,7 +44,7 @@ export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 export interface JsonReader {
   /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
   push(bytes: Uint8Array): Refusal | null
-  /** What is known of the text so far. */
+  /** Counts of the text so far. */
   readonly shape: Pick<Shape, 'values'>
   isLarge(): boolean
   end(): JsonReading
@@ -211,7 +211,7 @@ function makeShape(bounds: MemberBounds): Shape {
             at = end
             break
           }
-          case 0x5c: // \\ stands in strings alone
+          case 0x5c: // \\ occurs in strings only
             return refuse('body-not-json')
           case 0x3a: {
             // :

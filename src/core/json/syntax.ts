@@ -53,7 +53,7 @@ export interface Strings {
   asWritten(): boolean
 }
 
-/** Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses what is no escape. */
+/** Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses all other escapes. */
 const FOREIGN_ESCAPE = /\\[u/]/g
 
 /** Does not search again at each string or escape. */

@@ -116,6 +116,6 @@ export function writeEnvelope({ route, ids }: RouteDescriptor, query: RouteDescr
       return { method: route.id, params: Object.fromEntries([...params, ...query]) }
     }
     case null:
-      throw new Error(`${route.id} goes by no envelope`)
+      throw new Error(`${route.id} has no envelope`)
   }
 }

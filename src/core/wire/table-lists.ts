@@ -52,7 +52,7 @@ export interface ShownThread {
   readonly updatedAt: number
 }
 
-/** Without any user's id: a user with whom a thread was shared need not know its owner. */
+/** Without any user's id: a user with a grant need not know the owner. */
 export function threadRecord({ threadId, agentId, name, archived, createdAt, updatedAt }: ShownThread): JsonObject {
   return {
     id: threadId,

@@ -17,7 +17,7 @@ export interface Recording {
 }
 
 /**
- * Base64 makes a recording longer by a third, so it may have three quarters of the bound of what is sent.
+ * Base64 makes a recording longer by a third, so it may have three quarters of the bound of sent bodies.
  * @param most the bound of the body in bytes
  * @returns a refusal: 413, 503, or 400 for a form without exactly one part `audio` that is a file
  */

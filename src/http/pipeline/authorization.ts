@@ -93,7 +93,7 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
         begun = claimed
       }
       if (key !== null && route.deletesThread === true) begun = { ...begun, deletion: await deletes() }
-      // Each of these took time, too. What was claimed is given back unless the request is sent now.
+      // Each of these took time, too. The claim is released unless the request is sent now.
       const late = invalidity(caller)
       if (late !== null) return late
       if (exchange.snapshot.outdated(permittedAt, key?.threadId)) return 'again'

@@ -25,7 +25,7 @@ const REWRITTEN: ReadonlySet<RouteId> = new Set(['threads/list', 'threads/update
 export function makeForward(parts: ForwardingParts): Forward {
   const { forwarder, rewriter, grants } = parts
 
-  /** What is written is held until the caller has it. */
+  /** A rewritten answer counts as memory until the caller has it. */
   const rewrite = async (request: Authorized): Promise<Rewritten> => {
     const { caller, exchange } = request
     const memory = new AnswerMemory(parts.answerMemory.of(caller.key))

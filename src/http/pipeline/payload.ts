@@ -184,9 +184,9 @@ type BodySource = WholeSource | SteppedReading
 /** What the gateway holds of a body. */
 interface Hold {
   readonly bytes: number
-  /** What was read; null once it is forgotten. */
+  /** The body as it was read; null once it is released. */
   source: BodySource | null
-  /** Bodies are written once for each decision; what is dropped is reported once. */
+  /** Bodies are written once for each decision; dropped fields are reported once. */
   isReported: boolean
   /** Gives back the memory that reading takes, once. */
   readonly forget: () => void
@@ -307,7 +307,7 @@ function checkBody(
     release: hold.release,
     write(policy, most) {
       const { source } = hold
-      if (source === null) throw new Error('a body is to be written that was let go of')
+      if (source === null) throw new Error('a released body cannot be written')
       if (hold.bytes > most) return refuse('body-too-large')
       if (route.own === true) return { kind: 'own', body: source.value }
       if ('texts' in source) return writtenInTurns(parts, route, source, hold, policy, most)
@@ -345,7 +345,7 @@ async function writtenInTurns(
   return payloadOf(body, pieces, length, most)
 }
 
-/** Some numbers grow when they are written again, so the limit applies to what is sent, too. */
+/** Some numbers grow when they are written again, so the limit applies to the sent bytes, too. */
 function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], length: number, most: number): Payload | Refusal {
   if (length > most) return refuse('body-too-large')
   return { kind: 'json', bytes, name: body['name'], archived: body['archived'] }

@@ -111,7 +111,7 @@ const SMALL = 1024
 /** The small pieces of a body that pass on as they come: hostile ones are refused before the rest has come. */
 const AS_THEY_COME = 64
 
-/** Bytes for joining small pieces: a sender who stops can make the gateway hold this much beyond what was counted. */
+/** Bytes for joining small pieces: a sender who stops can make the gateway hold this much beyond the counted bytes. */
 const ROOM = 4096
 
 /**

@@ -90,7 +90,7 @@ export interface Change {
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly deletion: Deletion | null
-  /** With `table`, only the table has changed: the upstream still holds what was deleted. */
+  /** With `table`, only the table has changed: the upstream still has the deleted thread. */
   readonly by: 'upstream' | 'table'
 }
 

@@ -1,4 +1,4 @@
-/** What is known of a request, phase by phase. */
+/** The types of a request, phase by phase. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Credential } from '../../core/decide/credential.ts'
@@ -106,7 +106,7 @@ export interface ReadBody {
   readonly descriptor: RouteDescriptor
   /** Of an envelope: its content names the route, whose rules are matched then. */
   readonly match?: RuleMatch
-  /** `most` bounds what is sent, in bytes. */
+  /** `most` bounds the sent body, in bytes. */
   readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
   /** Called after the last write: an upstream may take long to answer. */
   readonly forget: () => void

@@ -8,7 +8,7 @@ export interface BodyReader {
   broken(error: Error): void
 }
 
-/** Nothing of a body is lost before there is a reader, and what is held meanwhile is bounded. */
+/** Nothing of a body is lost before there is a reader, and the bytes held meanwhile are bounded. */
 export interface AnswerBody {
   /** Bytes; undefined unless the whole body came before there is a reader. */
   readonly whole: number | undefined

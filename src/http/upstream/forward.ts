@@ -72,7 +72,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     const { permit, exchange, permittedAt } = request
     const { descriptor } = permit
     if (!isPermit(permit)) throw new Error('nothing is forwarded without a permit')
-    if (descriptor.route.own === true || payload.kind === 'own') throw new Error('what the gateway answers itself goes to nobody')
+    if (descriptor.route.own === true || payload.kind === 'own') throw new Error('the gateway answers this request itself')
     const own: Record<string, string> = { ...parts.identity(permit.principal, descriptor), 'x-request-id': exchange.head.id }
     if (payload.kind === 'json') own['content-type'] = 'application/json'
     if (payload.kind === 'stream') {

@@ -1,4 +1,4 @@
-/** Reports at start what is wrong between gateway and upstream (docs/explanation/security-model.md, "Assumptions"). */
+/** Reports faults between gateway and upstream at start (docs/explanation/security-model.md, "Assumptions"). */
 import { randomUUID } from 'node:crypto'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'

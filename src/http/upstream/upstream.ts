@@ -185,7 +185,7 @@ function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.D
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
 
-/** Undici holds what is sent until the answer is over: this releases each piece. */
+/** Undici holds the sent body until the answer is over: this releases each piece. */
 function* handedOver(pieces: Uint8Array[]): Iterable<Uint8Array> {
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
 }

@@ -155,7 +155,7 @@ export function makeChangeFeed({ settings, pool, name, onChange, onLost, onAnswe
       throw error
     }
     session = client
-    // Later notifications do not cover what was cached until now.
+    // Later notifications do not cover earlier cache entries.
     onLost()
   }
   const connectAgain = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** What was seen under `enforcement: observe`. */
+/** Observations under `enforcement: observe`. */
 import { nameOf } from '../access-cache.ts'
 import type { UserData } from '../port/administration.ts'
 import type { ObservationStore, ObservedThread } from '../port/observations.ts'

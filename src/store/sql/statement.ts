@@ -67,7 +67,7 @@ export function keyStatements(dialect: Dialect) {
   return {
     removeThreads: sql(`DELETE FROM ${dialect.threads} WHERE ${these}`),
     removeGrants: sql(`DELETE FROM ${dialect.grants} WHERE ${these}`),
-    /** An operator has decided: what was observed on the threads no longer counts. */
+    /** An operator has decided: observations of the threads no longer count. */
     forget: sql<{ done: 1 }>(`DELETE FROM ${dialect.observations} WHERE ${these} RETURNING 1 AS done`),
   }
 }

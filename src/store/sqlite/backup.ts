@@ -34,7 +34,7 @@ export async function backup(file: string, target: string, options: BackupOption
   requireFree(file, target, options)
   const partial = `${target}.${randomBytes(6).toString('hex')}.partial`
   try {
-    // The copy says who talks to whom: only this user may read it.
+    // The copy has users and their threads: only this user may read it.
     closeSync(openSync(partial, 'wx', 0o600))
     const schema = await copy(file, partial, options)
     const damage = await findDamage(partial, 'whole')

@@ -192,7 +192,7 @@ function make(path: string): void {
 /** A reopened file must be the same, or restored from an older program's backup. */
 function requireSchema(database: Database.Database): void {
   const schema = schemaOf(database)
-  if (schema === 0) throw new Error('its file is empty: put back what was there')
+  if (schema === 0) throw new Error('its file is empty: restore the previous file')
   if (schema < SCHEMA_VERSION) migrate(database)
 }
 

@@ -39,7 +39,7 @@ function keysOf(whose: string, { agentId, includeArchived }: ListWindow): Sql<Ke
 const OF_EVERYBODY = 'scope = :scope'
 const OF_READER = "user_id = :userId AND user_id <> '' AND scope = :scope"
 
-/** Threads that still belong on the page, each found by its key; the user is null on everybody's page. */
+/** Threads that still belong on the page, each found by its key; the user is null on the page of all users. */
 const OF_PAGE = sql<Row>(
   `SELECT ${NAMED} FROM json_each(:threadIds) AS asked
      CROSS JOIN threads AS there ON there.scope = :scope AND there.thread_id = asked.value

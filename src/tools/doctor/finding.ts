@@ -5,7 +5,7 @@ import { largest } from '../../core/json/extremes.ts'
 type Level = 'ok' | 'warning' | 'problem' | 'unknown'
 
 export interface Finding {
-  /** What was checked, as `part.check`. Scripts rely on this name. */
+  /** The name of the check, as `part.check`. Scripts rely on this name. */
   readonly check: string
   readonly level: Level
   readonly message: string

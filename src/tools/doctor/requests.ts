@@ -18,7 +18,7 @@ export interface HttpAnswer {
   readonly text: string
 }
 
-/** No answer. The message is an error code and never contains what was sent. */
+/** No answer. The message is an error code and never contains sent data. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 }
@@ -79,7 +79,7 @@ export async function ask(url: string, { method = 'GET', headers = {}, body }: A
   }
 }
 
-/** The error code of a failure, never its text, which may contain what was sent. */
+/** The error code of a failure, never its text, which may contain sent data. */
 export function codeOf(error: unknown): string {
   if (error instanceof NoAnswer) return error.message
   if (!(error instanceof Error)) return 'failed'

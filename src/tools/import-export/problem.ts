@@ -5,7 +5,7 @@ import { NOBODY_WORD, type Fault } from './entry.ts'
 export interface Problem extends Pick<Fault, 'scope' | 'threadId' | 'owner'> {
   readonly kind: 'invalid' | 'conflict' | 'unmapped'
   readonly line: number | null
-  /** The users with whom the line is in conflict. */
+  /** The users that the line conflicts with. */
   readonly users: readonly string[]
   /** Follows the line and the thread in a message. */
   readonly reason: string

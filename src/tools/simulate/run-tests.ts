@@ -13,7 +13,7 @@ import { rowsOf, several, type LoadedTests } from './test-file.ts'
 export interface TestResult {
   readonly name: string
   readonly line: number | undefined
-  /** What was expected, what came, and by which rule; empty if the test passes. */
+  /** The expected and the actual decision, and its rule; empty if the test passes. */
   readonly failures: readonly string[]
 }
 

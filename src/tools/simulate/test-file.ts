@@ -113,10 +113,10 @@ function readPrincipals({ principals }: TestFile, config: Config, found: Map<str
   for (const [name, value] of Object.entries(principals)) {
     const fault = (message: string, hint: string): void => report(['principals', name], message, hint)
     if (value === 'everybody') {
-      if (mode !== 'off') fault('is everybody, but authentication.mode is not off', 'write anonymous, or name a user')
+      if (mode !== 'off') fault('is "everybody", but authentication.mode is not off', 'write anonymous, or name a user')
       found.set(name, EVERYBODY)
     } else if (mode === 'off') {
-      fault('is not possible: authentication.mode is off', 'write everybody: with mode off, all callers are one user')
+      fault('is not possible: authentication.mode is off', 'write "everybody": with mode off, all callers are one user')
     } else if (value === 'anonymous') {
       found.set(name, mode === 'optional' ? ANONYMOUS : null)
     } else if (!Object.hasOwn(issuers, value.issuer)) {

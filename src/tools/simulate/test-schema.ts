@@ -20,7 +20,7 @@ const user = z.strictObject({
 
 const principal = z.union(
   [z.enum(['anonymous', 'everybody']), user],
-  'is not a principal | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, anonymous or everybody',
+  'is not a principal | write { issuer: corp, id: alice, roles: [], permissions: [], claims: {} }, "anonymous" or "everybody"',
 )
 
 const thread = z.string().refine(isThreadId, 'is not a thread id')
