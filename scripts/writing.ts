@@ -1,5 +1,5 @@
 /** Checks the texts of the repository: phrases that are not plain, and the length of sentences (docs/contributing/writing.md). */
-import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -11,18 +11,14 @@ const USAGE = `Checks the texts of the documentation, the sources and the shippe
 
   npm run check:writing [-- OPTIONS] [FILE…]
 
-  --counts   the phrases found in each file, also of those in testing/writing/not-yet.txt
+  --counts   the number of phrases in each file
   --long     sentences of the documentation with more than 25 words
   --medians  the median length of the sentences of each page
-  --update   takes files without findings out of testing/writing/not-yet.txt
 `
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
 const FILES = ['*.md', 'docs/**/*.md', 'src/**/*.ts', 'policies/**/*.yaml', 'config/*.yaml']
-
-/** Files that are still to be written plainly. The list only becomes shorter. */
-const NOT_YET = 'testing/writing/not-yet.txt'
 
 const MOST_WORDS_IN_THE_MIDDLE = 18
 const LONG = 25
@@ -61,7 +57,6 @@ async function main(): Promise<number> {
       counts: { type: 'boolean', default: false },
       long: { type: 'boolean', default: false },
       medians: { type: 'boolean', default: false },
-      update: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
@@ -73,7 +68,6 @@ async function main(): Promise<number> {
   if (missing !== undefined) throw new UsageError(`there is no file ${missing}`)
   const all = globSync(FILES, { cwd: ROOT }).toSorted()
   const files = positionals.length === 0 ? all : positionals
-  const notYet = existsSync(join(ROOT, NOT_YET)) ? readFileSync(join(ROOT, NOT_YET), 'utf8').split('\n').filter(Boolean) : []
   const found = new Map(files.map((file) => [file, findings(file)]))
   const say = (text: string): void => void process.stdout.write(`${text}\n`)
 
@@ -94,20 +88,7 @@ async function main(): Promise<number> {
     for (const [file, all] of pages) say(`${median(all.map(wordsOf))}\t${file}`)
     return 0
   }
-  const isClean = (file: string): boolean => found.get(file)?.length === 0 || !all.includes(file)
-  if (values.update) {
-    writeFileSync(
-      join(ROOT, NOT_YET),
-      notYet
-        .filter((file) => !isClean(file))
-        .map((file) => `${file}\n`)
-        .join(''),
-    )
-    return 0
-  }
-
-  // Files that are named are looked at whether they are on the list or not.
-  const judged = [...found].filter(([file]) => positionals.length > 0 || !notYet.includes(file)).flatMap(([, list]) => list)
+  const judged = [...found.values()].flat()
   for (const { file, line, phrase, write } of judged) say(`${file}:${line}: ${phrase} → ${write}`)
   if (judged.length > 0) say(`${judged.length} phrases that are not plain. docs/contributing/writing.md lists them.`)
   const lengths = [...pages.values()].flat().map(wordsOf)
@@ -115,11 +96,6 @@ async function main(): Promise<number> {
   const isLong = middle > MOST_WORDS_IN_THE_MIDDLE
   if (isLong)
     say(`The median sentence has ${middle} words, and may have ${MOST_WORDS_IN_THE_MIDDLE}. \`-- --long\` lists long sentences.`)
-  if (positionals.length === 0) {
-    const clean = notYet.filter(isClean)
-    if (clean.length > 0)
-      say(`${clean.length} files in ${NOT_YET} have no findings any more: run npm run check:writing -- --update`)
-  }
   return judged.length > 0 || isLong ? 1 : 0
 }
 

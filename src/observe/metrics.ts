@@ -142,7 +142,9 @@ function streamMetrics({ gauge }: Register): StreamMetrics {
 
 function keyMetrics({ counter, gauge }: Register): KeyMetrics {
   const failures = counter('key_fetch_failures_total', "Failed fetches of an issuer's keys.", ['issuer'])
-  const stale = gauge('issuer_keys_stale', '1 while the issuer is unavailable and its last known keys are used.', 'max', ['issuer'])
+  const stale = gauge('issuer_keys_stale', '1 while the issuer is unavailable and its last known keys are used.', 'max', [
+    'issuer',
+  ])
   return {
     keyFetchFailed: (issuer) => failures.inc({ issuer }),
     keysStale: (issuer) => stale.set({ issuer }, 1),

@@ -135,7 +135,7 @@ void test('bearerTokenFile: at the introspection endpoint the gateway says who i
 void test('ca and bearerTokenFile have to be there at start', (t) => {
   const source = { algorithms: ['RS256'], jwksUri: 'http://127.0.0.1:1/jwks' }
   for (const name of ['ca', 'bearerTokenFile']) {
-    t.throws(() => gate(t, { corp: { ...source, [name]: '/nowhere/at/all' } }), new RegExp(`corp.${name}: .* cannot be read`))
+    t.throws(() => gate(t, { corp: { ...source, [name]: '/nowhere/at/all' } }), new RegExp(`corp.${name}: .* does not exist`))
   }
   t.end()
 })

@@ -64,7 +64,7 @@ void test('a file with a fault is told with its line', async (t) => {
   writeFileSync(bad, SHIPPED.replace('allow: [operator]', 'allow: [signed-in]'))
   const { code, stdout, stderr } = await run(t, ['diff', '--config', file, good, bad])
   t.same({ code, stdout }, { code: 1, stdout: '' })
-  t.match(stderr, /^error: .*bad\.yaml:\d+: rules\.\d+\.allow: threads\/clear reaches every user's threads/)
+  t.match(stderr, /^error: .*bad\.yaml:\d+: rules\.\d+\.allow: threads\/clear reaches the threads of all users/)
   const data = await run(t, ['diff', '--config', file, bad, good, '--json'])
   t.match(JSON.parse(data.stdout), { faults: [{ file: bad }] })
 })

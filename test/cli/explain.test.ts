@@ -347,7 +347,7 @@ void test('a policy with a fault is told with its line', async (t) => {
   )
   const plain = await explain('--method', 'GET', '--target', '/api/copilotkit/info')
   t.same({ code: plain.code, stdout: plain.stdout }, { code: 1, stdout: '' })
-  t.match(plain.stderr, /^error: .*policy\.yaml:\d+: rules\.1\.threads: foreign threads can be opened to operators alone/)
+  t.match(plain.stderr, /^error: .*policy\.yaml:\d+: rules\.1\.threads: foreign threads can be allowed to operators only/)
   const data = await explain('--method', 'GET', '--target', '/api/copilotkit/info', '--json')
   t.match(JSON.parse(data.stdout), { faults: [{ path: 'rules.1.threads', line: Number }] })
 })

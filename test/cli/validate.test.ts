@@ -82,7 +82,7 @@ void test('a store that serve could not open is a fault, and nothing is made of 
   writeFileSync(data, '')
   t.match(await run(t, ['validate', '--config', file]), {
     code: 1,
-    stderr: /ownership\.store: .*data is not a folder that can be written to/,
+    stderr: /ownership\.store: .*data is not a writable folder/,
   })
 })
 

@@ -50,7 +50,7 @@ void test('other x- names pass with a warning', (t) => {
   const { config, warnings } = accepted({ forwardHeaders: ['X-User-Id', 'x-tenant', 'baggage'] })
   t.same(config.forwardHeaders, ['X-User-Id', 'x-tenant', 'baggage'])
   t.match(warnings, [
-    { path: 'forwardHeaders.0', message: 'agents may read X-User-Id as identity, and callers choose its value' },
+    { path: 'forwardHeaders.0', message: 'agents may read X-User-Id as identity, but callers choose its value' },
     { path: 'forwardHeaders.1', message: /^agents may read x-tenant as identity/ },
   ])
   t.equal(warnings.length, 2, 'and no other name draws one')

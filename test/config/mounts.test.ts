@@ -76,9 +76,13 @@ void test('two upstreams with one audience draw a warning', (t) => {
   const agent = (assertionAudience: string) => ({ 'agents.a': { ...RESEARCH, assertionAudience } })
   t.same(warned({}), [])
   t.same(warned({ ...legal('law'), ...agent('research') }), [])
-  t.match(warned(legal('agents')), [{ path: 'upstreams.legal.assertionAudience', message: /of upstream, too/, hint: /its own/ }])
-  t.match(warned({ ...legal('x'), ...agent('x') }), [{ path: 'agents.a.assertionAudience', message: /of upstreams\.legal, too/ }])
-  t.match(warned(legal('agents/a')), [{ path: 'agents.a.assertionAudience', message: /of upstreams\.legal, too/ }])
+  t.match(warned(legal('agents')), [
+    { path: 'upstreams.legal.assertionAudience', message: /audience of upstream:/, hint: /its own/ },
+  ])
+  t.match(warned({ ...legal('x'), ...agent('x') }), [
+    { path: 'agents.a.assertionAudience', message: /audience of upstreams\.legal:/ },
+  ])
+  t.match(warned(legal('agents/a')), [{ path: 'agents.a.assertionAudience', message: /audience of upstreams\.legal:/ }])
   t.equal(warned({ ...legal('agents'), ...agent('agents') }).length, 2)
   t.match(
     warned({ ...legal('x'), ...agent('x'), 'identity.assertion': undefined }),

@@ -159,7 +159,7 @@ void test('TLS that is off on the way to another machine is warned about', (t) =
   const { warnings } = accepted(off)
   t.match(
     warnings.filter(({ path }) => path.startsWith('ownership')),
-    [{ path: 'ownership.postgres.tls', message: /whoever is on the way/ }],
+    [{ path: 'ownership.postgres.tls', message: /anyone on the network path/ }],
   )
   const local = accepted({ ...off, 'ownership.store': 'postgres://a@localhost/d' })
   t.notMatch(

@@ -53,7 +53,7 @@ for (const [key, line] of [
 ] as const) {
   void test(`audit.${key}, which was removed, is refused with what to write in its place`, (t) => {
     const [fault, ...others] = faultsIn({ 'audit.to': 'file', [`audit.${key}`]: '64KiB' })
-    t.match(fault, { path: `audit.${key}`, message: /was removed/, hint: /operations\.md#rotating-the-audit-file/ })
+    t.match(fault, { path: `audit.${key}`, message: /was removed/, hint: /audit\.md#rotate-the-file/ })
     t.ok(fault?.hint?.includes(`${line} …`) && fault.hint.includes('postrotate kill -HUP'))
     t.same(others, [])
     t.match(faultsIn({ 'audit.xyz': 1 }), [{ hint: 'known here: to, file' }], 'and is not offered')

@@ -64,7 +64,7 @@ void test('a gateway that waits for something is a problem, by the names of what
   t.match(of('gateway.ready'), {
     level: 'problem',
     message: /^the gateway is not ready: upstream: GET .* answered 404/,
-    remedy: /operations\.md/,
+    remedy: /health-and-readiness\.md/,
   })
   t.match(of('gateway.caller'), { level: 'problem', message: /GET \/info answers 503 \(not-ready\); POST .* answers 503/ })
 })

@@ -59,7 +59,7 @@ void test('a server that takes no writes is a problem', async (t) => {
   t.match(of('store.server'), { level: 'problem', message: /accepts no writes: it is a standby or read-only/ })
 })
 
-void test('so is a user who may not make the tables, or not use them', async (t) => {
+void test('so is a user who may not create the tables, or not use them', async (t) => {
   const { url, admin } = await startPostgres(t)
   await admin("CREATE ROLE doctors_user LOGIN PASSWORD 'hunter2'")
   t.teardown(async () => {
@@ -70,7 +70,7 @@ void test('so is a user who may not make the tables, or not use them', async (t)
   const before = await examined(t, theirs, SLOW)
   t.match(before.of('store.server'), {
     level: 'problem',
-    message: /the user doctors_user may not make the tables/,
+    message: /the user doctors_user may not create the tables/,
     remedy: /CREATE SCHEMA threadwarden AUTHORIZATION doctors_user/,
   })
   await (await openStoreOn(t, settingsOf(url))).close()

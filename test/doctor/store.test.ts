@@ -83,14 +83,14 @@ void test('a store of a newer program is a problem', async (t) => {
   database.pragma('user_version = 99')
   database.close()
   const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` })
-  t.match(of('store.file'), { level: 'problem', message: /used by a newer program: its schema is 99/, remedy: /backup/ })
+  t.match(of('store.file'), { level: 'problem', message: /written by a newer version: its schema is 99/, remedy: /backup/ })
 })
 
 void test('a store below what is no folder is a problem', async (t) => {
   const file = somewhere(t)
   writeFileSync(dirname(file), '')
   const { of } = await examined(t, { 'ownership.store': `sqlite:${file}` })
-  t.match(of('store.file'), { level: 'problem', message: /is not a folder that can be written to/, remedy: /volume/ })
+  t.match(of('store.file'), { level: 'problem', message: /is not a writable folder/, remedy: /volume/ })
 })
 
 for (const [mounts, level, message] of [

@@ -188,7 +188,7 @@ void test('a reload puts a policy in force; what hooks can not serve is refused 
   t.equal(large.status, 413, 'the new one is in force')
   for (const [other, fault] of [
     [{ upstream: { url: 'http://a.invalid', basePath: '/other' } }, /changes with a restart alone/],
-    [{ upstream: undefined, agents: { one: { url: 'http://a.invalid', path: '/' } } }, /hooks stand in front of one runtime/],
+    [{ upstream: undefined, agents: { one: { url: 'http://a.invalid', path: '/' } } }, /hooks serve one runtime/],
     [{ upstream: { ...CONFIG, transport: 'single-route' } }, /hooks call the runtime by its routes/],
     [{ version: 7 }, /version/],
   ] as const) {

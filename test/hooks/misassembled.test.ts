@@ -19,7 +19,7 @@ void test('without onRequest nothing is served, to nobody', async (t) => {
     const own = await call(`${runtime.url}/api/copilotkit/threads`)
     t.notOk(own.text.includes(id), 'no run has begun')
   }
-  t.ok(lines.some(({ msg }) => /past the gateway: are all three hooks installed/.test(String(msg))))
+  t.ok(lines.some(({ msg }) => /without passing the gateway: check that all three hooks are installed/.test(String(msg))))
 })
 
 void test('with onResponse alone a run is not answered: it is hidden, though the runtime has begun it', async (t) => {

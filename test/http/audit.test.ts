@@ -219,7 +219,7 @@ void test('an audit that can not be written stops no request, and says so everyw
   writeFileSync(join(folder, 'deep'), '')
   const readyz = async (): Promise<string> => (await call(`${gateway.healthUrl}/readyz`)).text
   await until(async () => (await readyz()).includes('audit'))
-  t.match(await readyz(), /"status":"ready".*"notes":\{.*"audit":"the audit lines cannot be written/)
+  t.match(await readyz(), /"status":"ready".*"notes":\{.*"audit":"audit lines cannot be written/)
   t.equal((await call(`${base}/info`, { token: alice })).status, 200)
   t.ok(gateway.lines.some(({ msg, level }) => level === 'error' && /audit lines cannot be written/.test(String(msg))))
   rmSync(join(folder, 'deep'))

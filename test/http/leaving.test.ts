@@ -103,7 +103,7 @@ void test('to everybody else a thread looks as if it were not there', async (t) 
 
 void test('it is the policy that opens it: not without its rule, and not where grants don’t count', async (t) => {
   for (const policy of [
-    edited('threads: [shared]\n\n  # Whether owners', 'threads: [own]\n\n  # Whether owners'),
+    edited('threads: [shared]\n\n  # Owners cannot', 'threads: [own]\n\n  # Owners cannot'),
     edited('sharing: true', 'sharing: false'),
   ]) {
     const gate = await sharing(t, undefined, { policy })

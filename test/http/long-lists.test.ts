@@ -56,8 +56,8 @@ const DELETED = [151, 9951]
 
 /** Operators may read everybody's messages. */
 const SUPPORTED = edited(
-  '  # The list holds exactly',
-  '  - name: support\n    routes: [threads/messages]\n    allow: [operator]\n    threads: [foreign]\n\n  # The list holds exactly',
+  '  # The list has exactly',
+  '  - name: support\n    routes: [threads/messages]\n    allow: [operator]\n    threads: [foreign]\n\n  # The list has exactly',
 )
 
 /** What alice may read, in the order of the upstream. */

@@ -28,7 +28,7 @@ void test('claim before an upstream that has threads already: a warning that can
   await until(() => gateway.lines.some((line) => line['threads'] === 2))
   const line = gateway.lines.find((one) => one['threads'] === 2)
   t.equal(line?.['level'], 'warn')
-  t.match(line?.['msg'], /WHOEVER RUNS FIRST/)
+  t.match(line?.['msg'], /THE FIRST USER TO RUN/)
 })
 
 void test('no warning where the upstream has none, or the table is not empty', async (t) => {
@@ -47,7 +47,7 @@ void test('no warning where the upstream has none, or the table is not empty', a
   await until(() => second.gateway.lines.some((line) => line['msg'] === 'the upstream answers'))
   await call(`${second.base}/info`, { token: first.alice })
   for (const { gateway } of [first, second]) {
-    t.notOk(gateway.lines.some((line) => /WHOEVER/.test(String(line['msg']))))
+    t.notOk(gateway.lines.some((line) => /THE FIRST USER/.test(String(line['msg']))))
   }
   t.notOk(
     full.questions.some(({ target }) => target.endsWith('/threads')),
@@ -65,7 +65,7 @@ void test('a further upstream is warned of as long as the table has no thread of
   const both = { shared: gateway.folder, signer, config: { upstreams: { legal: further } } }
   const { gateway: second } = await gateBefore(t, first.url, both)
   await until(() => second.lines.some((line) => line['threads'] === 1))
-  const warned = second.lines.filter((line) => /WHOEVER RUNS FIRST/.test(String(line['msg'])))
+  const warned = second.lines.filter((line) => /THE FIRST USER TO RUN/.test(String(line['msg'])))
   t.match(warned, [{ level: 'warn', upstream: 'legal', threads: 1, msg: /has no thread of this upstream/ }])
   t.equal(warned.length, 1)
 })

@@ -67,8 +67,8 @@ void test('a list is of one agent, if the caller names it', async (t) => {
 
 /** Operators may read everybody's messages. */
 const SUPPORTED = edited(
-  '  # The list holds exactly',
-  '  - name: support\n    routes: [threads/messages]\n    allow: [operator]\n    threads: [foreign]\n\n  # The list holds exactly',
+  '  # The list has exactly',
+  '  - name: support\n    routes: [threads/messages]\n    allow: [operator]\n    threads: [foreign]\n\n  # The list has exactly',
 )
 
 void test('deleted threads, withheld ones and such as were only suggested on or connected to are in nobody’s list', async (t) => {

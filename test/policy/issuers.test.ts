@@ -44,10 +44,10 @@ void test('operators of one issuer are none of another’s', (t) => {
 void test('an issuer that is not configured, and anonymous callers, are faults', (t) => {
   const rule = { routes: ['info'], allow: ['signed-in'] }
   t.match(faultsIn(ruled([{ ...rule, issuers: ['crop'] }]), TWO), [
-    { path: 'rules.0.issuers', message: 'no issuer is called crop', hint: 'configured: corp, partner' },
+    { path: 'rules.0.issuers', message: 'there is no issuer crop', hint: 'configured: corp, partner' },
   ])
   t.match(faultsIn(ruled([{ ...rule, allow: ['signed-in', 'anonymous'], issuers: ['corp'] }]), TWO), [
-    { path: 'rules.0.issuers', message: /come from no issuer/ },
+    { path: 'rules.0.issuers', message: /have no issuer/ },
   ])
   t.match(faultsIn(ruled([{ ...rule, issuers: [] }]), TWO), [{ path: 'rules.0.issuers', message: 'must name an issuer' }])
   t.end()

@@ -25,7 +25,7 @@ void test('with two issuers it must be named', (t) => {
 
 void test('an issuer that is not configured is refused', (t) => {
   t.match(faultsIn(policy([{ issuer: 'crop', role: 'x' }])), [
-    { path: 'operators.0.issuer', message: 'no issuer is called crop', hint: 'configured: corp' },
+    { path: 'operators.0.issuer', message: 'there is no issuer crop', hint: 'configured: corp' },
   ])
   t.match(faultsIn(policy([{ issuer: 'crop', role: 'x' }]), ['corp', 'partner']), [{ hint: 'configured: corp, partner' }])
   t.end()

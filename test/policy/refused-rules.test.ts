@@ -30,7 +30,7 @@ void test('a rule about threads says which', (t) => {
 void test('a rule about no thread does not say which', (t) => {
   for (const route of ['info', 'threads/list', 'threads/clear', 'transcribe']) {
     t.match(faultsIn(ruled([{ routes: [route], allow: ['operator'], threads: ['own'] }])), [
-      { path: 'rules.0.threads', message: `${route} is about no thread`, hint: 'give it a rule of its own' },
+      { path: 'rules.0.threads', message: `${route} has no thread`, hint: 'give it a separate rule' },
     ])
   }
   t.end()
@@ -77,7 +77,7 @@ void test('what stays with the owner is opened for no shared thread, and denied 
   const fault = (route: string) => ({
     path: 'rules.0.threads',
     message: `${route} stays with the owner, whatever was granted`,
-    hint: 'give it a rule of its own, without shared',
+    hint: 'give it a separate rule, without shared',
   })
   for (const [route, more] of [
     ['threads/archive', {}],

@@ -52,12 +52,12 @@ void test('the shipped policy draws none, whether people must sign in or may', (
 const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometimes: Part, mode?: Mode]>> = {
   'anonymous where everybody signs in': [
     { ...INFO, allow: ['anonymous'] },
-    /^rules\.0: never matches: nobody is anonymous while authentication\.mode is required \(/,
+    /^rules\.0: never matches: authentication\.mode is required, so no caller is anonymous \(/,
     { ...INFO, allow: ['anonymous', 'signed-in'] },
   ],
   'conditions on issuers where nobody is asked': [
     { ...INFO, issuers: ['corp'] },
-    /^rules\.0: never matches: while authentication\.mode is off nobody has an issuer, role/,
+    /^rules\.0: never matches: authentication\.mode is off, so callers have no issuer, role/,
     INFO,
     'off',
   ],
@@ -125,7 +125,7 @@ for (const [what, [never, why, sometimes, mode]] of Object.entries(NEVER)) {
     const [first, ...rest] = warned([never], more, mode)
     t.match(first, why)
     const [route = ''] = never['routes'] as readonly string[]
-    says(t, rest, [new RegExp(`^rules: nobody may use ${route}: what opens it never matches`)])
+    says(t, rest, [new RegExp(`^rules: no caller may use ${route}: the rules that allow it never match`)])
     t.same(warned([sometimes], more, mode), [])
     t.end()
   })
@@ -134,7 +134,7 @@ for (const [what, [never, why, sometimes, mode]] of Object.entries(NEVER)) {
 void test('rules for operators where the policy names none', (t) => {
   const [first, ...rest] = warned([CLEAR], { operators: [] })
   t.match(first, /^rules\.0: never matches: the policy has no operators \(name them under operators/)
-  t.match(rest, [/^rules: nobody may use threads\/clear: /])
+  t.match(rest, [/^rules: no caller may use threads\/clear: /])
   t.same(warned([{ ...INFO, allow: ['operator', 'signed-in'] }], { operators: [] }), [], 'others are spoken of, too')
   t.end()
 })
@@ -300,7 +300,7 @@ void test('routes that no rule opens are named, unless a rule says allow: [] for
   const others = ROUTE_IDS.filter((id) => id !== 'info').join(', ')
   t.ok(
     first?.endsWith(
-      ` rules: nobody may use ${others}: no rule opens it (write a rule with allow: [] for what is closed on purpose)`,
+      ` rules: no caller may use ${others}: no rule allows it (for routes that are closed on purpose, add a rule with allow: [])`,
     ),
   )
   t.same(rest, [])

@@ -109,7 +109,7 @@ void test('a step that was changed since it was applied is refused', async (t) =
   const { url, admin } = await startPostgres(t)
   await migrate(settingsOf(url))
   await admin("UPDATE threadwarden.migrations SET checksum = 'other' WHERE number = 1")
-  await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /migration 1 \(ownership\) was changed/ })
+  await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /migration 1 \(ownership\) differs/ })
 })
 
 void test('a step that is missing among those that were applied is refused', async (t) => {
@@ -117,7 +117,7 @@ void test('a step that is missing among those that were applied is refused', asy
   const steps = [step(1, 'CREATE TABLE {schema}.a (x int)'), step(2, 'CREATE TABLE {schema}.b (x int)')]
   await migrate(settingsOf(url), steps)
   await admin('DELETE FROM threadwarden.migrations WHERE number = 1')
-  await t.rejects(migrate(settingsOf(url), steps), { message: /migration 1 \(s1\) was changed/ })
+  await t.rejects(migrate(settingsOf(url), steps), { message: /migration 1 \(s1\) differs/ })
 })
 
 void test('a user who may not make a schema is told what is wanted, without the password', async (t) => {

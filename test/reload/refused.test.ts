@@ -98,7 +98,10 @@ for (const [what, { break: destroy, says }] of Object.entries(BREAKS)) {
     t.equal(await serves(), 200)
     const ready = await scene.health('/readyz')
     t.equal(ready.status, 200, 'it serves on')
-    t.match(JSON.parse(ready.text), { status: 'ready', notes: { reload: /refused.*stays active: see the log/ } })
+    t.match(JSON.parse(ready.text), {
+      status: 'ready',
+      notes: { reload: /rejected; the previous configuration stays active\. The log has the errors/ },
+    })
     const { text } = await scene.health('/metrics')
     t.match(text, /threadwarden_config_last_reload_successful 0\n/)
     t.match(text, /threadwarden_config_reloads_total\{outcome="refused"\} 1\n/)

@@ -266,8 +266,8 @@ void test('a file says by which steps it came to be, whichever schema it began w
 })
 
 for (const [change, message] of [
-  ["UPDATE migrations SET checksum = 'other' WHERE number = 2", /its migration 2 \(revocations\) was changed/],
-  ['DELETE FROM migrations WHERE number = 4', /its migration 4 \(sharing\) was changed/],
+  ["UPDATE migrations SET checksum = 'other' WHERE number = 2", /its migration 2 \(revocations\) differs/],
+  ['DELETE FROM migrations WHERE number = 4', /its migration 4 \(sharing\) differs/],
   [`INSERT INTO migrations VALUES (${SCHEMA_VERSION + 1}, 'next', 'x', 1)`, /is newer than this program knows/],
   [`PRAGMA user_version = ${SCHEMA_VERSION + 1}`, /is newer than this program knows/],
 ] as const) {

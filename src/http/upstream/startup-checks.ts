@@ -59,7 +59,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
     const none = parts.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
     parts.log.warn(
       { threads, unknownThread: 'claim' },
-      `${none} and the upstream has threads: WHOEVER RUNS FIRST ON ONE OF THEM OWNS IT. Use unknownThread: verify or deny`,
+      `${none} and the upstream has threads: THE FIRST USER TO RUN ONE OF THEM OWNS IT. Use unknownThread: verify or deny`,
     )
   }
 
@@ -83,7 +83,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
     if (addresses.length === 0) return
     parts.log.warn(
       { addresses },
-      'the port of the upstream is open on other addresses of this machine, too: WHOEVER REACHES THEM GOES PAST THE GATEWAY. Let the runtime listen on 127.0.0.1 alone',
+      'the port of the upstream is open on other addresses of this machine, too: CLIENTS THAT REACH THEM BYPASS THE GATEWAY. Let the runtime listen on 127.0.0.1 alone',
     )
   }
 

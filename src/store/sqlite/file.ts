@@ -224,11 +224,11 @@ export function identityOf(path: string): string | null {
 /** @returns why the file at a path can't replace the one before; null if it can */
 export function obstacle(before: Place | null, now: Place): string | null {
   if (before === null && now.file === null && now.log !== null)
-    return 'its file is gone, and the -wal beside it is of it: restore the file; or, to begin with an empty table in which no thread has an owner, remove the -wal and -shm away'
+    return 'its file is gone, but its -wal is there: restore the file; or, to begin with an empty table in which no thread has an owner, remove the -wal and -shm'
   if (before === null) return null
-  if (now.file === null) return 'its file is not there any more: put it back'
+  if (now.file === null) return 'its file is missing: restore it'
   // SQLite would write the old file's changes into the new one.
   if (now.file !== before.file && now.log !== null && now.log === before.log)
-    return 'its file was replaced while it was in use, and the -wal beside it is of the old one: stop what uses it, and take its -wal and -shm away'
+    return 'its file was replaced while it was in use, but the -wal belongs to the old file: stop the programs that use it, and remove the -wal and -shm'
   return null
 }
