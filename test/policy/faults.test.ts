@@ -38,13 +38,13 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['a method of other routes', { ...INFO, methods: ['POST'] }, ['methods', '"methods"', 'info has none of these methods', 'it has GET; or give it a separate rule']],
   ['agents where none is named', { ...INFO, agents: ['a'] }, ['agents', '"agents"', 'info has no agent', 'only agent/run, agent/connect, agent/suggest, agent/stop']],
   ['no agent', { ...RUN, agents: [] }, ['agents', '"agents"', 'must name an agent']],
-  ['no thread', { ...RUN, threads: undefined }, ['routes', '"routes"', 'agent/run is about a thread, and the rule does not say which', 'add threads: [own]']],
+  ['no thread', { ...RUN, threads: undefined }, ['routes', '"routes"', 'agent/run has a thread, but the rule names no threads', 'add threads: [own]']],
   ['another relation', { ...RUN, threads: ['public'] }, ['threads.0', '"public"', 'is not a relation to a thread', 'write own, shared, unknown or foreign']],
   ['another condition', { ...INFO, only: 'weekdays' }, ['only', '"only"', 'is not a condition', 'write user-scoped']],
   ['another refusal', { ...INFO, refusal: 401 }, ['refusal', '"refusal"', 'is not a refusal', 'write 403 or 404']],
 
   ['no issuer', { ...INFO, issuers: [] }, ['issuers', '"issuers"', 'must name an issuer']],
-  ['an unknown issuer', { ...INFO, issuers: ['corp', 'crop'] }, ['issuers', '"issuers"', 'no issuer is called crop', 'configured: corp, partner']],
+  ['an unknown issuer', { ...INFO, issuers: ['corp', 'crop'] }, ['issuers', '"issuers"', 'there is no issuer crop', 'configured: corp, partner']],
   ['no role', { ...INFO, roles: [] }, ['roles', '"roles"', 'must name a role']],
   ['a role without a name', { ...INFO, roles: ['a', ''] }, ['roles.1', '""', 'must not be empty']],
   ['no permission', { ...INFO, permissions: {} }, ['permissions', '"permissions"', 'names no permission', 'write any: or all:']],
@@ -54,7 +54,7 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['no claim', { ...INFO, claims: [] }, ['claims', '"claims"', 'must name a claim']],
   ['unless of nobody', { ...INFO, unless: {} }, ['unless', '"unless"', 'exempts no user', 'name issuers, roles, permissions or claims']],
   ['unless without a role', { ...INFO, unless: { roles: [] } }, ['unless.roles', '"roles"', 'must name a role']],
-  ['unless with an unknown issuer', { ...INFO, unless: { issuers: ['crop'] } }, ['unless', '"unless"', 'no issuer is called crop', 'configured: corp, partner']],
+  ['unless with an unknown issuer', { ...INFO, unless: { issuers: ['crop'] } }, ['unless', '"unless"', 'there is no issuer crop', 'configured: corp, partner']],
   ['unless with a bad claim', { ...INFO, unless: { claims: [{ at: '/a' }] } }, ['unless.claims.0', '{ claim', 'compares with one thing', ONE_OF]],
 
   ['a claim by name', claim({ at: 'sub', equals: 'a' }), ['claims.0.at', '"at"', 'is not a JSON pointer', POINTER]],
@@ -86,7 +86,7 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['a header without a name', { ...INFO, headers: [''] }, ['headers.0', '""', 'must not be empty']],
   ['another state', { ...INFO, state: 'keep' }, ['state', '"state"', 'is not a choice', 'write pass or drop']],
   ['other tools', { ...INFO, tools: 'none' }, ['tools', '"tools"', 'is not a choice', 'write pass, drop or a list of the names that pass']],
-  ['a header that does not pass', { ...INFO, headers: ['x-tenant', 'X-Other'] }, ['headers', '"headers"', 'X-Other is not in forwardHeaders', 'add it there, or take it out']],
+  ['a header that does not pass', { ...INFO, headers: ['x-tenant', 'X-Other'] }, ['headers', '"headers"', 'X-Other is not in forwardHeaders', 'add it there, or remove it']],
   ['requests without a time', { ...INFO, limits: { requests: 60 } }, ['limits.requests', '"requests"', 'is not a rate', RATE]],
   ['no run', { ...INFO, limits: { runs: '0/m' } }, ['limits.runs', '"runs"', 'is not a rate', RATE]],
   ['new threads a day', { ...INFO, limits: { newThreads: '60/d' } }, ['limits.newThreads', '"newThreads"', 'is not a rate', RATE]],
@@ -129,7 +129,7 @@ for (const [key, value] of [
 ] as const) {
   void test(`${key} is for rules that allow: what is denied passes nothing`, (t) => {
     t.match(found({ ...DENY, [key]: value }), [
-      { path: `rules.0.${key}`, message: 'is for rules that allow', hint: 'what is denied passes nothing' },
+      { path: `rules.0.${key}`, message: 'is for allow rules only', hint: 'a denied request forwards nothing' },
     ])
     t.same(found({ ...INFO, [key]: value }), [])
     t.end()

@@ -61,8 +61,8 @@ void test('foreign threads are opened to operators alone', (t) => {
   const opened = (...allow: string[]) => faultsIn(ruled([{ routes: ['threads/messages'], allow, threads: ['own', 'foreign'] }]))
   const fault = {
     path: 'rules.0.threads',
-    message: 'foreign threads can be opened to operators alone',
-    hint: 'give operators a rule of their own',
+    message: 'foreign threads can be allowed to operators only',
+    hint: 'give operators a separate rule',
   }
   t.match(opened('signed-in'), [fault])
   t.match(opened('anonymous'), [fault])
@@ -76,7 +76,7 @@ void test('what stays with the owner is opened for no shared thread, and denied 
     faultsIn(ruled([{ routes, allow: ['signed-in'], threads: ['own', 'shared'], ...more }]))
   const fault = (route: string) => ({
     path: 'rules.0.threads',
-    message: `${route} stays with the owner, whatever was granted`,
+    message: `${route} is for the owner only: grants never cover it`,
     hint: 'give it a separate rule, without shared',
   })
   for (const [route, more] of [
@@ -121,8 +121,8 @@ for (const route of OPERATORS) {
     const opened = (...allow: string[]) => faultsIn(ruled([{ routes: [route], allow }]))
     const fault = {
       path: 'rules.0.allow',
-      message: `${route} reaches every user's threads`,
-      hint: 'it can be opened to operators alone',
+      message: `${route} reaches the threads of all users`,
+      hint: 'allow it to operators only',
     }
     for (const who of ['signed-in', 'anonymous']) t.match(opened(who, 'operator'), [fault], who)
     t.same(opened('operator'), [])

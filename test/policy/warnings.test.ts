@@ -63,7 +63,7 @@ const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometim
   ],
   'conditions on claims where nobody is asked': [
     claims({ at: '/tenant', exists: false }),
-    /^rules\.0: never matches: while authentication\.mode is off nobody has/,
+    /^rules\.0: never matches: authentication\.mode is off, so callers have/,
     { ...INFO, unless: { roles: ['guest'] } },
     'off',
   ],
@@ -74,27 +74,27 @@ const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometim
   ],
   'an exception of every issuer that there is': [
     { ...INFO, unless: { issuers: ['partner', 'corp'] } },
-    /^rules\.0: never matches: its unless excepts/,
+    /^rules\.0: never matches: unless exempts/,
     { ...INFO, unless: { issuers: ['partner', 'corp'], roles: ['guest'] } },
   ],
   'an exception of everybody, by role': [
     { ...INFO, roles: ['guest'], unless: { roles: ['guest', 'visitor'] } },
-    /^rules\.0: never matches: its unless excepts/,
+    /^rules\.0: never matches: unless exempts/,
     { ...INFO, roles: ['guest', 'member'], unless: { roles: ['guest'] } },
   ],
   'an exception of everybody, by permission': [
     { ...INFO, permissions: { all: ['a', 'b'] }, unless: { permissions: { any: ['b', 'c'] } } },
-    /^rules\.0: never matches: its unless excepts/,
+    /^rules\.0: never matches: unless exempts/,
     { ...INFO, permissions: { any: ['a', 'b'] }, unless: { permissions: { any: ['b', 'c'] } } },
   ],
   'an exception of everybody, by claim': [
     { ...claims({ at: '/plan', in: ['free', 'trial'] }), unless: { claims: [{ at: '/plan', exists: true }] } },
-    /^rules\.0: never matches: its unless excepts/,
+    /^rules\.0: never matches: unless exempts/,
     { ...claims({ at: '/plan', in: ['free', 'trial'] }), unless: { claims: [{ at: '/plan', equals: 'free' }] } },
   ],
   'an exception of all operators': [
     { ...CLEAR, unless: { roles: ['operator'] } },
-    /^rules\.0: never matches: its unless excepts/,
+    /^rules\.0: never matches: unless exempts/,
     { ...CLEAR, unless: { roles: ['trainee'] } },
   ],
   'operators of an issuer that has none': [
@@ -181,7 +181,7 @@ void test('agents that no request can name', (t) => {
 const deny = (more: Part): readonly Part[] => [CHAT, { name: 'wall', routes: ['agent/run'], deny: ['signed-in'], ...more }]
 
 void test('a rule that allows nothing, because others deny it all', (t) => {
-  const message = /^rules\.0: allows nothing: wall \(line \d+\) denies it all \(/
+  const message = /^rules\.0: allows nothing: wall \(line \d+\) denies all of it \(/
   says(t, warned(deny({})), [message])
   says(t, warned(deny({ deny: ['signed-in', 'anonymous'] })), [message])
   t.match(
@@ -247,9 +247,9 @@ void test('where only some routes of a rule are denied, they are named', (t) => 
     { ...INFO, routes: ['info', 'transcribe'] },
     { routes: ['info'], deny: ['signed-in'] },
   ]
-  says(t, warned(rules), [/^rules\.0: allows nothing on info: rule 2 \(line \d+\) denies it all \(/])
+  says(t, warned(rules), [/^rules\.0: allows nothing on info: rule 2 \(line \d+\) denies all of it \(/])
   const twice = [{ ...INFO, routes: ['transcribe'] }, { ...rules[0] }, rules[1] ?? {}]
-  says(t, warned(twice), [/^rules\.1: allows nothing on info: rule 3/, /^rules\.1: opens nothing on transcribe that rule 1/])
+  says(t, warned(twice), [/^rules\.1: allows nothing on info: rule 3/, /^rules\.1: allows nothing on transcribe that rule 1/])
   says(t, warned([{ ...INFO, allow: ['signed-in'] }, INFO, rules[1] ?? {}]), [
     /^rules\.0: allows nothing: rule 3/,
     /^rules\.1: allows nothing: rule 3/,
@@ -258,15 +258,15 @@ void test('where only some routes of a rule are denied, they are named', (t) => 
 })
 
 void test('a rule of which what passes never counts, because an earlier one allows all of it', (t) => {
-  const message = /^rules\.1: opens nothing that rule 1 \(line \d+\) does not open before it, .* \(the first rule that allows/
+  const message = /^rules\.1: allows nothing that rule 1 \(line \d+\) does not already allow, .* \(the first matching allow rule/
   const after = (more: Part): readonly string[] => warned([CHAT, { ...CHAT, ...more }])
   says(t, after({ tools: 'drop' }), [message])
   says(t, after({ roles: ['member'], limits: { runs: '5/m' } }), [message])
   says(t, after({ allow: ['operator'], threads: ['own'] }), [message])
   says(t, after({ agents: ['a'] }), [message])
-  says(t, warned([CHAT, CLEAR, { ...CHAT, roles: ['member'] }]), [/^rules\.2: opens nothing that rule 1/])
+  says(t, warned([CHAT, CLEAR, { ...CHAT, roles: ['member'] }]), [/^rules\.2: allows nothing that rule 1/])
   const both = [{ ...CHAT, threads: ['own'] }, { ...CHAT, threads: ['unknown'] }, CHAT]
-  says(t, warned(both), [/^rules\.2: opens nothing that rule 1/], 'two rules together')
+  says(t, warned(both), [/^rules\.2: allows nothing that rule 1/], 'two rules together')
   t.end()
 })
 
@@ -291,7 +291,7 @@ void test('a rule that comes first, or opens something more, is no cause', (t) =
   )
   t.same(warned([{ ...CHAT, only: 'user-scoped' }, CHAT]), [])
   t.same(warned([INFO, { ...INFO, allow: ['anonymous'] }], {}, 'optional'), [])
-  says(t, warned([INFO, { ...INFO, allow: ['anonymous'] }], { operators: [] }, 'off'), [/^rules\.1: opens nothing/])
+  says(t, warned([INFO, { ...INFO, allow: ['anonymous'] }], { operators: [] }, 'off'), [/^rules\.1: allows nothing/])
   t.end()
 })
 
@@ -331,7 +331,7 @@ void test('a switch for sharing without rules, and rules without the switch', (t
   const on = { sharing: true }
   t.same(warned([READ, GRANTS], on), [])
   t.same(warned([{ ...READ, threads: ['own'] }]), [])
-  says(t, warned([{ ...READ, threads: ['own'] }], on), [/^sharing: no rule opens shared threads \(add shared to threads/])
+  says(t, warned([{ ...READ, threads: ['own'] }], on), [/^sharing: no rule allows shared threads \(add shared to threads/])
   says(t, warned([READ]), [
     /^rules\.0\.threads: grants have no effect while sharing is false, so shared never matches \(write sharing: true\)$/,
   ])
@@ -357,8 +357,8 @@ void test('shared threads are opened for the list and for a chat, or for neither
     { ...READ, threads: ['own'] },
     { ...READ, routes, threads: ['shared'] },
   ]
-  says(t, warned(only('threads/messages'), on), [/^sharing: shared threads are listed, and no rule opens agent\/connect/])
-  says(t, warned(only('agent/connect'), on), [/^sharing: a chat shows shared threads, and no rule opens threads\/messages/])
+  says(t, warned(only('threads/messages'), on), [/^sharing: shared threads are listed, but no rule allows agent\/connect/])
+  says(t, warned(only('agent/connect'), on), [/^sharing: a chat can show shared threads, but no rule allows threads\/messages/])
   t.same(warned(only('agent/connect', 'threads/messages'), on), [])
   t.end()
 })
@@ -366,7 +366,7 @@ void test('shared threads are opened for the list and for a chat, or for neither
 void test('a rule for shared threads is opened before by one for them, or for everybody’s', (t) => {
   const on = { sharing: true }
   const operators = (...threads: string[]) => ({ ...READ, allow: ['operator'], threads })
-  const opensNothing = /^rules\.1: opens nothing that rule 1 .* does not open before it/
+  const opensNothing = /^rules\.1: allows nothing that rule 1 .* does not already allow/
   says(t, warned([operators('foreign'), operators('shared')], on), [opensNothing], 'who may have all may have these')
   says(t, warned([operators('shared', 'foreign'), operators('foreign')], on), [opensNothing])
   t.same(warned([operators('own'), operators('shared')], on), [])
@@ -390,7 +390,7 @@ void test('a rule for shared threads is opened before by one for them, or for ev
   says(
     t,
     warned([READ, { ...deletions, threads: ['own'] }, named, all], on),
-    [/^rules\.3: opens nothing that /],
+    [/^rules\.3: allows nothing that /],
     'of a deletion there is no shared one',
   )
   t.end()

@@ -127,9 +127,9 @@ void test('one subject for all users: a claim that all share, or that is given t
   }
   const path = 'authentication.issuers.corp.claims.id'
   for (const id of ['/iss', '/aud', '/azp', '/client_id', '/tid', '/org_id', '/scope', '/appid']) {
-    t.match(warnings(id), [{ path, message: /the same for everybody/ }], id)
+    t.match(warnings(id), [{ path, message: /one value for all users of an application/ }], id)
   }
-  t.match(warnings('/app', { audienceClaim: '/app' }), [{ path, message: /the same for everybody/ }])
+  t.match(warnings('/app', { audienceClaim: '/app' }), [{ path, message: /one value for all users of an application/ }])
   for (const id of ['/email', '/preferred_username', '/upn', '/name']) {
     t.match(warnings(id), [{ path, message: /given to somebody else later/ }], id)
   }

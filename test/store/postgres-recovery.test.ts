@@ -85,7 +85,7 @@ void test('a server that takes no writes is a fault, and is not begun with', asy
   await until(async () => /read only/.test((await store.fault()) ?? ''))
   await t.rejects(claim(store, BOB, { scope: '', threadId: 'other' }), StoreUnavailable)
   t.match(await store.accessTo(KEY, readerOf(ALICE)), { row: { owner: ALICE } }, 'what only reads goes on')
-  await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /set to read only, and takes no writes/ })
+  await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /read-only and accepts no writes/ })
 })
 
 void test('tables that are gone are a failure, and nobody owns a thread by it', async (t) => {
@@ -145,8 +145,8 @@ for (const [what, notice] of [
     await t.rejects(claim(store, BOB), StoreUnavailable)
     const other = await openStoreOn(t, settingsOf(url))
     t.equal((await other.accessTo(KEY, readerOf(BOB))).row, null, 'nobody’s there')
-    await until(async () => /was lost and made anew/.test(String(await notice(store))))
-    await t.rejects(claim(store, BOB), { name: 'StoreUnavailable', message: /put a backup back, or start all gateways again/ })
+    await until(async () => /was lost and recreated/.test(String(await notice(store))))
+    await t.rejects(claim(store, BOB), { name: 'StoreUnavailable', message: /restore a backup, or restart all gateways/ })
     await t.rejects(async () => store.accessTo(KEY, readerOf(ALICE)), StoreUnavailable, 'not from memory, either')
     await admin('DROP SCHEMA threadwarden CASCADE')
     await admin('ALTER SCHEMA away RENAME TO threadwarden')
@@ -166,7 +166,7 @@ void test('what was revoked stays revoked while a schema that was made anew says
   t.ok(isRevoked())
   await admin('ALTER SCHEMA threadwarden RENAME TO away')
   await openStoreOn(t, settingsOf(url))
-  await until(async () => /was lost and made anew/.test(String(await store.fault())))
+  await until(async () => /was lost and recreated/.test(String(await store.fault())))
   await t.rejects(list.reload(), StoreUnavailable)
   t.ok(isRevoked())
   await admin('DROP SCHEMA threadwarden CASCADE')

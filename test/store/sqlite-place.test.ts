@@ -42,7 +42,7 @@ void test('a file that was moved away is a fault, is not made anew, and is taken
   renameSync(file, `${file}.away`)
   await t.rejects(claim(store, BOB, at('new')), StoreUnavailable)
   await t.rejects(claim(store, BOB), StoreUnavailable, 'and again')
-  await isFaulty(store, /its file is not there any more/)
+  await isFaulty(store, /its file is missing/)
   await t.rejects(row(store), StoreUnavailable, 'nothing is known, not even what was')
   t.notOk(existsSync(file))
   t.ok(existsSync(`${file}-wal`), 'what was not yet written into it is still there')

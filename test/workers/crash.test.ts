@@ -14,7 +14,7 @@ void test('the others serve on, and it is started again', async (t) => {
   const [dying, other] = [scene.processOf(1), scene.processOf(2)]
   process.kill(dying, 'SIGKILL')
   await streams[0]!.over
-  t.match(await scene.line(({ msg }) => String(msg).startsWith('a worker ended')), {
+  t.match(await scene.line(({ msg }) => String(msg).startsWith('a worker exited')), {
     worker: 1,
     signal: 'SIGKILL',
     level: 'error',
@@ -42,7 +42,7 @@ void test('where all of them die the port stays the same, and /readyz says so me
   writeFileSync(scene.keyFile, `${good}\n`)
   for (const id of before) process.kill(id, 'SIGKILL')
   await until(async () => (await scene.ready()).status === 503)
-  t.match((await scene.ready()).json, { pending: { workers: /no worker serves/ } })
+  t.match((await scene.ready()).json, { pending: { workers: /no worker is ready/ } })
   await t.rejects(fetch(scene.url))
   writeFileSync(scene.keyFile, good)
   await until(async () => (await scene.ready()).text.includes('"pending":{},"notes":{"reload"'))

@@ -20,7 +20,7 @@ void test('streams of every worker end with an event at the deadline', async (t)
     scene.lines.filter(({ msg }) => msg === 'draining' || msg === 'stopped'),
     [{ msg: 'draining' }, { msg: 'stopped' }],
   )
-  t.notOk(scene.lines.some(({ msg }) => String(msg).startsWith('a worker ended')))
+  t.notOk(scene.lines.some(({ msg }) => String(msg).startsWith('a worker exited')))
 })
 
 void test('a second signal ends everything at once', async (t) => {

@@ -39,7 +39,7 @@ void test('streams are counted over all workers, and given back by those that en
   const dying = scene.processOf(1)
   process.kill(dying, 'SIGKILL')
   await streams[0]!.over
-  await scene.line(({ msg, worker }) => String(msg).startsWith('a worker ended') && worker === 1)
+  await scene.line(({ msg, worker }) => String(msg).startsWith('a worker exited') && worker === 1)
   await until(
     async () => (await scene.ready()).text.includes('"status":"ready"') && !(await scene.ready()).text.includes('workers'),
   )

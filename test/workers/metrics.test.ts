@@ -11,7 +11,7 @@ void test('what the workers count is added up, and does not fall when one dies',
   for (const worker of workers.values()) for (let at = 0; at < 3; at += 1) await worker.ask('nonsense', '/info')
   t.equal(await scene.figure(REFUSED), 6)
   process.kill(scene.processOf(1), 'SIGKILL')
-  await scene.line(({ msg }) => String(msg).startsWith('a worker ended'))
+  await scene.line(({ msg }) => String(msg).startsWith('a worker exited'))
   t.equal(await scene.figure(REFUSED), 6)
   for (const worker of (await scene.workers()).values()) await worker.ask('nonsense', '/info')
   t.equal(await scene.figure(REFUSED), 8)

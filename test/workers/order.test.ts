@@ -75,5 +75,5 @@ void test('one that hangs is ended and begins anew, also where nobody asks anyth
   process.kill(hanging, 'SIGSTOP')
   await until(() => said('the worker is serving again').length === 1)
   t.notOk(isThere(hanging))
-  t.match(said('a worker ended'), [{ worker: 1, signal: 'SIGKILL' }])
+  t.match(said('a worker exited'), [{ worker: 1, signal: 'SIGKILL' }])
 })

@@ -110,7 +110,7 @@ void test('keys that are no longer those that were checked let no worker begin; 
   scene.write({ version: 7 })
   writeFileSync(keyFile, `${good}\n`)
   process.kill(scene.processOf(1), 'SIGKILL')
-  t.match(await scene.line(({ msg }) => String(msg).startsWith('a worker could not be started')), {
+  t.match(await scene.line(({ msg }) => String(msg).startsWith('a worker did not start')), {
     worker: 1,
     detail: /keys or certificates/,
   })
@@ -124,7 +124,7 @@ void test('the number of workers, and what is bound once, change with a restart 
   scene.write({ workers: 3 })
   const { status, text } = await scene.operate('/reload', undefined, 'POST')
   t.equal(status, 409)
-  t.match(text, /workers cannot change without a restart/)
+  t.match(text, /workers cannot change at runtime/)
 })
 
 void test('open streams that the new rules do not allow end at every worker', async (t) => {

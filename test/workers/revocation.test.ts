@@ -34,7 +34,7 @@ void test('a worker that begins meanwhile knows of it, too', async (t) => {
   for (let round = 0; round < 3; round += 1) {
     const ids = scene.processes()
     process.kill(ids[0]!, 'SIGKILL')
-    await scene.line(({ msg }) => String(msg).startsWith('a worker ended'))
+    await scene.line(({ msg }) => String(msg).startsWith('a worker exited'))
     t.equal((await scene.operate('/revocations', { user: 'corp:alice' })).status, 201)
     // Whichever of them it is, from the first request that it takes.
     for (const worker of (await scene.workers()).values()) t.equal((await worker.ask(alice, '/info')).status, 401)
