@@ -187,7 +187,7 @@ void test('headers of each are looked at, and none of them may be forwarded from
   })
   t.match(warnings, [
     { path: 'upstreams.legal.headers.x-token', message: 'looks like a secret in plain text' },
-    { path: 'agents.a.url', message: /past the gateway/, hint: /agents\.a\.headers/ },
+    { path: 'agents.a.url', message: /bypasses the gateway/, hint: /agents\.a\.headers/ },
   ])
   t.end()
 })

@@ -75,10 +75,10 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['there, in words', claim({ at: '/a', exists: 'yes' }), ['claims.0.exists', '"exists"', 'must be a boolean']],
 
   ['anonymous callers of an issuer', { ...INFO, allow: ['anonymous'], issuers: ['corp'] }, ['issuers', '"issuers"', 'anonymous callers have no issuer', 'give them a separate rule']],
-  ['anonymous callers with a role', { ...INFO, allow: ['signed-in', 'anonymous'], roles: ['a'] }, ['roles', '"roles"', 'anonymous callers have no roles', 'give them a rule of their own']],
-  ['denied, too', { ...DENY, deny: ['anonymous'], roles: ['a'] }, ['roles', '"roles"', 'anonymous callers have no roles', 'give them a rule of their own']],
-  ['anonymous callers with permissions', { ...INFO, allow: ['anonymous'], permissions: { any: ['a'] } }, ['permissions', '"permissions"', 'anonymous callers have no permissions', 'give them a rule of their own']],
-  ['anonymous callers with claims', { ...INFO, allow: ['anonymous'], claims: [{ at: '/a', exists: false }] }, ['claims', '"claims"', 'anonymous callers have no claims', 'give them a rule of their own']],
+  ['anonymous callers with a role', { ...INFO, allow: ['signed-in', 'anonymous'], roles: ['a'] }, ['roles', '"roles"', 'anonymous callers have no roles', 'give them a separate rule']],
+  ['denied, too', { ...DENY, deny: ['anonymous'], roles: ['a'] }, ['roles', '"roles"', 'anonymous callers have no roles', 'give them a separate rule']],
+  ['anonymous callers with permissions', { ...INFO, allow: ['anonymous'], permissions: { any: ['a'] } }, ['permissions', '"permissions"', 'anonymous callers have no permissions', 'give them a separate rule']],
+  ['anonymous callers with claims', { ...INFO, allow: ['anonymous'], claims: [{ at: '/a', exists: false }] }, ['claims', '"claims"', 'anonymous callers have no claims', 'give them a separate rule']],
 
   ['a property that is unsafe', { ...INFO, forwardedProps: [{ name: 'a' }, { name: 'config' }] }, ['forwardedProps.1.name', '"config"', "config reaches the agent's configuration, identity or storage", 'to accept this, add unsafe: true to the entry']],
   ['a property without a name', { ...INFO, forwardedProps: [{ name: '' }] }, ['forwardedProps.0.name', '""', 'must not be empty']],
@@ -136,9 +136,9 @@ for (const [key, value] of [
   })
 }
 
-void test('a name is of one rule', (t) => {
+void test('give each rule its own name', (t) => {
   const named = (name: string) => ({ ...INFO, name })
-  const fault = { message: 'a names another rule, too', hint: 'a name is of one rule' }
+  const fault = { message: 'a is also the name of another rule', hint: 'give each rule its own name' }
   t.match(found(named('a'), named('b'), named('a'), named('a')), [
     { path: 'rules.2.name', ...fault },
     { path: 'rules.3.name', ...fault },

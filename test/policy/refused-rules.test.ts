@@ -77,7 +77,7 @@ void test('what stays with the owner is opened for no shared thread, and denied 
   const fault = (route: string) => ({
     path: 'rules.0.threads',
     message: `${route} is for the owner only: grants never cover it`,
-    hint: 'give it a separate rule, without shared',
+    hint: 'give it a separate rule without shared',
   })
   for (const [route, more] of [
     ['threads/archive', {}],

@@ -104,17 +104,17 @@ const NEVER: Readonly<Record<string, readonly [never: Part, why: RegExp, sometim
   ],
   'a claim of two values at once': [
     claims({ at: '/plan', equals: 'free' }, { at: '/plan', in: ['pro', 'team'] }),
-    /^rules\.0: never matches: nobody meets/,
+    /^rules\.0: never matches: no caller can meet/,
     claims({ at: '/plan', equals: 'pro' }, { at: '/plan', in: ['pro', 'team'] }),
   ],
   'a claim that is there and is not': [
     claims({ at: '/plan', exists: false }, { at: '/plan', equals: 'free' }),
-    /^rules\.0: never matches: nobody meets/,
+    /^rules\.0: never matches: no caller can meet/,
     claims({ at: '/plan', exists: true }, { at: '/plan', equals: 'free' }),
   ],
   'a number between two that have none between': [
     claims({ at: '/level', atLeast: 4 }, { at: '/level', atMost: 3 }),
-    /^rules\.0: never matches: nobody meets/,
+    /^rules\.0: never matches: no caller can meet/,
     claims({ at: '/level', atLeast: 3 }, { at: '/level', atMost: 3 }),
   ],
 }
@@ -144,7 +144,7 @@ void test('a selector of operators of whom no rule for operators speaks', (t) =>
   const idle = /^operators\.1: selects operators that no rule for operators can match \(/
   says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }), [idle])
   says(t, warned([{ ...CLEAR, unless: { issuers: ['partner'] } }], { operators }), [idle])
-  says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }, 'off'), [/^operators: nobody is an operator/])
+  says(t, warned([{ ...CLEAR, issuers: ['corp'] }], { operators }, 'off'), [/^operators: no caller is an operator/])
   says(t, warned([CLEAR], { operators }), [])
   const debug = { routes: ['cpk-debug-events'], allow: ['operator'], issuers: ['partner'] }
   says(t, warned([{ ...CLEAR, issuers: ['corp'] }, debug], { operators }), [], 'another rule speaks of them')
@@ -161,9 +161,9 @@ void test('a rule that denies and can never match is no help, and is said', (t) 
 void test('in mode off one warning says that nobody is an operator, and which rules that is about', (t) => {
   const rules = [INFO, { ...CLEAR, name: 'wipe' }]
   says(t, warned(rules, {}, 'off'), [
-    /^operators: nobody is an operator while authentication\.mode is off, .*: wipe \(line \d+\) \(/,
+    /^operators: no caller is an operator while authentication\.mode is off, .*: wipe \(line \d+\) \(/,
   ])
-  says(t, warned([INFO], {}, 'off'), [/^operators: nobody is an operator while authentication\.mode is off \(/])
+  says(t, warned([INFO], {}, 'off'), [/^operators: no caller is an operator while authentication\.mode is off \(/])
   t.same(warned(rules), [])
   t.same(warned([INFO], { operators: [] }, 'off'), [])
   t.end()
@@ -320,7 +320,7 @@ rules:
   - routes: [info]
     allow: [anonymous]
 `
-  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:2: rules: nobody/, /policy\.yaml:2: rules: nobody/])
+  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:2: rules: no caller/, /policy\.yaml:2: rules: nobody/])
   t.end()
 })
 
@@ -331,7 +331,7 @@ void test('a switch for sharing without rules, and rules without the switch', (t
   const on = { sharing: true }
   t.same(warned([READ, GRANTS], on), [])
   t.same(warned([{ ...READ, threads: ['own'] }]), [])
-  says(t, warned([{ ...READ, threads: ['own'] }], on), [/^sharing: no rule allows shared threads \(add shared to threads/])
+  says(t, warned([{ ...READ, threads: ['own'] }], on), [/^sharing: no rule allows shared threads \(add shared to the threads/])
   says(t, warned([READ]), [
     /^rules\.0\.threads: grants have no effect while sharing is false, so shared never matches \(write sharing: true\)$/,
   ])

@@ -145,7 +145,7 @@ for (const [key, value] of [
     t.equal(refused.outcome, 'refused')
     const told = [JSON.stringify(refused), JSON.stringify(scene.lines), (await scene.health('/readyz')).text].join('\n')
     t.notMatch(told, /S3CR3T|service-account/)
-    t.match((await scene.health('/readyz')).text, /see the log for the errors in (?:threadwarden\.yaml|…)/, 'but where to look')
+    t.match((await scene.health('/readyz')).text, /The log has the errors in (?:threadwarden\.yaml|…)/, 'but where to look')
   })
 }
 

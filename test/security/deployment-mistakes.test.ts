@@ -131,7 +131,7 @@ void test('one subject for all users: a claim that all share, or that is given t
   }
   t.match(warnings('/app', { audienceClaim: '/app' }), [{ path, message: /one value for all users of an application/ }])
   for (const id of ['/email', '/preferred_username', '/upn', '/name']) {
-    t.match(warnings(id), [{ path, message: /given to somebody else later/ }], id)
+    t.match(warnings(id), [{ path, message: /reassigned to another person later/ }], id)
   }
   for (const id of ['/sub', '/oid', '/uid', '/user/id']) t.same(warnings(id), [], id)
   const off = accepted({ 'authentication.mode': 'off', 'authentication.issuers': undefined })

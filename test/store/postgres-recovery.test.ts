@@ -82,7 +82,7 @@ void test('a server that takes no writes is a fault, and is not begun with', asy
   await own(store, ALICE)
   await admin(`ALTER DATABASE ${new URL(url).pathname.slice(1)} SET default_transaction_read_only = on`)
   await disconnect()
-  await until(async () => /read only/.test((await store.fault()) ?? ''))
+  await until(async () => /read-only/.test((await store.fault()) ?? ''))
   await t.rejects(claim(store, BOB, { scope: '', threadId: 'other' }), StoreUnavailable)
   t.match(await store.accessTo(KEY, readerOf(ALICE)), { row: { owner: ALICE } }, 'what only reads goes on')
   await t.rejects(openStoreOn(t, settingsOf(url)), { name: 'StoreUnavailable', message: /read-only and accepts no writes/ })

@@ -13,7 +13,7 @@ export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.threads', run: oldThreads },
 ]
 
-const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: see docs/how-to/authorize/unknown-threads.md'
+const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/how-to/authorize/unknown-threads.md explains the choice'
 
 export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
   if (wishes.token === null || !mount.forwardAuthorization) return headers
@@ -25,10 +25,10 @@ async function histories(subject: Subject, signal: AbortSignal): Promise<Results
   if (known.facts === null) return notChecked(UNSHOWN)
   const askHistory = makeAskHistory(upstream, mount.basePath)
   const history = await askHistory(known.facts, randomUUID(), asCaller(subject), signal)
-  if (isRefusal(history)) return notChecked('the upstream gave no usable answer')
+  if (isRefusal(history)) return notChecked('the upstream gave no valid answer')
   const found = historyOf404(history, known)
   if (mount.unknownThread === 'verify') return judgeVerify(found, wishes.token)
-  const could = found === 'none' ? 'could be used' : 'would be of no use'
+  const could = found === 'none' ? 'would work' : 'would not work'
   return ok(`unknownThread is ${mount.unknownThread}; verify ${could} with this upstream`)
 }
 
@@ -41,21 +41,22 @@ function historyOf404(history: History, { histories }: Known): History | 'withou
 function judgeVerify(found: ReturnType<typeof historyOf404>, token: string | null): Result {
   switch (found) {
     case 'none':
-      return ok('verify can tell: the upstream knows of no history of a new thread')
+      return ok('verify works: the upstream says that a new thread has no history')
     case 'cannot-tell':
       return problem('the upstream does not serve thread histories, so verify refuses every new thread', CLAIM_OR_DENY)
     case 'without-routes':
       return problem(
-        'the upstream has no routes for thread histories and answers 404, so verify takes every thread for a new one',
+        'the upstream has no routes for thread histories and answers 404, so verify treats every thread as new',
         CLAIM_OR_DENY,
       )
     case 'perhaps-without-routes':
-      return notChecked('whether the upstream has the routes for thread histories cannot be told')
+      return notChecked('it is not known whether the upstream has the routes for thread histories')
     case 'some':
-      if (token === null) return notChecked("the upstream may want a caller's token for histories", 'pass one with --token-file')
+      if (token === null)
+        return notChecked('the upstream may require a token of a caller for histories', 'pass one with --token-file')
       return problem(
         'the upstream does not say that a random thread has no history, so verify refuses every new thread',
-        `let the runtime answer a caller about new threads, or ${CLAIM_OR_DENY}`,
+        `let the runtime answer callers about new threads, or ${CLAIM_OR_DENY}`,
       )
   }
 }
@@ -65,16 +66,16 @@ async function oldThreads(subject: Subject, signal: AbortSignal): Promise<Result
   if (mount.unknownThread !== 'claim') {
     return ok(`unknownThread is ${mount.unknownThread}: threads from before the gateway cannot be claimed`)
   }
-  if (known.table.scopes === null) return notChecked('whether a thread has an owner is not known')
+  if (known.table.scopes === null) return notChecked('it is not known whether a thread has an owner')
   if (known.table.scopes.includes(mount.scope)) return ok('the ownership table has owners')
   if (known.facts === null) return notChecked(UNSHOWN)
   const count = await countThreads(subject, known.facts, upstream, signal)
-  if (count === null) return notChecked('the upstream shows the doctor no list of its threads')
-  if (count === 0) return ok('the ownership table is empty, and so is the upstream')
+  if (count === null) return notChecked('the upstream does not show its list of threads to the doctor')
+  if (count === 0) return ok('the ownership table and the upstream are empty')
   const none = mount.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
   return warning(
     `${none} and the upstream has threads (${count}): the first user to run one of them owns it`,
-    'use unknownThread: verify or deny; if there were owners, look for the store that held them',
+    'use unknownThread: verify or deny, or import the owners with threadwarden threads import. If there were owners, look for the earlier store',
   )
 }
 
