@@ -320,7 +320,7 @@ rules:
   - routes: [info]
     allow: [anonymous]
 `
-  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:2: rules: no caller/, /policy\.yaml:2: rules: nobody/])
+  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:2: rules: no caller/, /policy\.yaml:2: rules: no caller/])
   t.end()
 })
 
