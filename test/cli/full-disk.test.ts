@@ -2,22 +2,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, closeSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { until } from '../../testing/support/until.ts'
+import { freePort } from '../../testing/support/free-port.ts'
 import { configFile } from '../../testing/support/program.ts'
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
-
-/** A port that is free now: with nothing to read on stdout nobody is told which one it was. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 for (const to of ['off', 'stdout']) {
   void test(`with the audit ${to}`, async (t) => {

@@ -19,12 +19,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, cpSync, existsSync, mkdirSync, readFileSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import { isMap, isSeq, parse, parseDocument } from 'yaml'
 import { makeFolder } from '../../testing/support/gateway.ts'
+import { freePort } from '../../testing/support/free-port.ts'
 import { until } from '../../testing/support/until.ts'
 import { page as pageNamed, ROOT, type Page } from './markdown.ts'
 
@@ -193,15 +193,6 @@ export function isPrinted(actual: string, expected: string, varying?: CommandOpt
 function compare(t: Test, name: string, actual: string, expected: string, varying: CommandOptions['varying']): void {
   if (isPrinted(actual, expected, varying)) t.pass(name)
   else t.equal(normalised(actual, varying), normalised(expected, varying), name)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function portsOf(asked: CommandOptions['ports'] = []): Promise<ReadonlyMap<number, number>> {

@@ -2,12 +2,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { openSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { call, runInput, type Reply } from '../../testing/support/client.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
+import { freePort } from '../../testing/support/free-port.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
@@ -40,19 +40,6 @@ export interface Operating {
   readonly logged: (text: string) => Promise<void>
 }
 
-async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer().listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  for (const server of servers) server.close()
-  return ports
-}
-
 /** @param config keys that differ from the usual */
 export async function operating(t: Test, config: Readonly<Record<string, unknown>> = {}): Promise<Operating> {
   const { folder, remove } = makeFolder()
@@ -67,7 +54,7 @@ export async function operating(t: Test, config: Readonly<Record<string, unknown
     json(request.target.endsWith('/threads') ? { threads: LISTED } : INFO)(request, response),
   )
   const signer = makeSigner()
-  const [listen = 0, health = 0, admin = 0] = await freePorts(3)
+  const [listen, health, admin] = [await freePort(), await freePort(), await freePort()]
   const tree = {
     version: 1,
     listen: { host: '127.0.0.1', port: listen },

@@ -93,7 +93,7 @@ void test('what reading takes is bounded over all bodies, and given back when a 
     t.match(await read(given, RUN, JSON_TYPE, body), { outcome: 'read' })
     first.release()
     t.notOk(given.reading.take(cost), 'given back once')
-    if (end === 'forget') t.throws(() => first.write(EVERYTHING, 100), /let go of/)
+    if (end === 'forget') t.throws(() => first.write(EVERYTHING, 100), /a released body cannot be written/)
   }
 })
 

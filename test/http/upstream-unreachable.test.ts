@@ -1,19 +1,9 @@
 /** An upstream that does not answer is told apart from one that answers late, and neither by its address. */
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { startFullBacklog } from '../../testing/support/full-backlog.ts'
+import { freePort } from '../../testing/support/free-port.ts'
 import { gateBefore, gated } from '../../testing/support/gated.ts'
-
-/** A port that nobody listens on. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 void test('a refused connection is 502 upstream-unreachable on every kind of route', async (t) => {
   const port = await freePort()

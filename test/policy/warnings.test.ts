@@ -133,7 +133,7 @@ for (const [what, [never, why, sometimes, mode]] of Object.entries(NEVER)) {
 
 void test('rules for operators where the policy names none', (t) => {
   const [first, ...rest] = warned([CLEAR], { operators: [] })
-  t.match(first, /^rules\.0: never matches: the policy has no operators \(name them under operators/)
+  t.match(first, /^rules\.0: never matches: the policy has no operators \(add them under operators/)
   t.match(rest, [/^rules: no caller may use threads\/clear: /])
   t.same(warned([{ ...INFO, allow: ['operator', 'signed-in'] }], { operators: [] }), [], 'others are spoken of, too')
   t.end()
@@ -320,7 +320,11 @@ rules:
   - routes: [info]
     allow: [anonymous]
 `
-  says(t, linesOf(text), [/policy\.yaml:3: rules\.0: never/, /policy\.yaml:2: rules: no caller/, /policy\.yaml:2: rules: no caller/])
+  says(t, linesOf(text), [
+    /policy\.yaml:3: rules\.0: never/,
+    /policy\.yaml:2: rules: no caller/,
+    /policy\.yaml:2: rules: no caller/,
+  ])
   t.end()
 })
 
@@ -373,7 +377,12 @@ void test('a rule for shared threads is opened before by one for them, or for ev
   t.same(warned([operators('own', 'shared'), operators('foreign')], on), [])
   const both = [operators('own'), operators('own', 'shared')]
   t.same(warned(both, on), [])
-  says(t, warned(both), [/^rules\.1\.threads: no grant counts/, opensNothing], 'without the switch there are none')
+  says(
+    t,
+    warned(both),
+    [/^rules\.1\.threads: grants have no effect while sharing is false/, opensNothing],
+    'without the switch there are none',
+  )
   const deletions = { routes: ['threads/update'], allow: ['signed-in'], methods: ['DELETE'] }
   const renames = { ...deletions, methods: undefined }
   says(

@@ -97,7 +97,7 @@ for (const [what, parts, message] of [
   [
     'everybody where people sign in',
     { principals: { alice: 'everybody' }, tests: [INFO] },
-    /principals\.alice: is everybody, but authentication\.mode is not off/,
+    /principals\.alice: is "everybody", but authentication\.mode is not off/,
   ],
   [
     'claims that leave no id',

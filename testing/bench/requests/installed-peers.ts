@@ -1,9 +1,9 @@
 /** The rows that are programs of the system: they are measured where they are installed. */
 import { spawnSync } from 'node:child_process'
-import { connect, createServer, type AddressInfo } from 'node:net'
-import { once } from 'node:events'
+import { connect } from 'node:net'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '../../support/free-port.ts'
 import { startProgram } from '../processes.ts'
 import type { Proxy, Row, Setting } from './row.ts'
 
@@ -107,15 +107,6 @@ function rowOf({ name, title, program, configuration, args }: Tool): Row {
       return Promise.race([listening({ ...started, port }), gone.then((error) => Promise.reject(error))])
     },
   }
-}
-
-/** They can't be told to take any port and say which. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 async function listening(proxy: Proxy): Promise<Proxy> {
