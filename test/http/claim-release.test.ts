@@ -51,6 +51,15 @@ void test('after 408, 499, a 5xx, a 3xx or a page the run may be going on: the c
     t.match(claimed, { user_id: 'corp:alice', provisional: 1 }, String(status))
     t.equal(codeOf(await call(`${base}/agent/default/run`, { token: bob, body: runInput(`t${status}`) })), 'not-owner')
   }
+  upstream.answer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in')
+  })
+  t.equal(codeOf(await call(`${base}/agent/default/run`, { token: alice, body: runInput('page') })), 'upstream-unusable')
+  t.match(
+    rows(gateway.folder).find(({ thread_id: id }) => id === 'page'),
+    { user_id: 'corp:alice', provisional: 1 },
+    'a page with status 200 confirms nothing',
+  )
 })
 
 void test('after a time-out the claim stays', async (t) => {

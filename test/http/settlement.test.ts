@@ -6,6 +6,7 @@ import type { Json } from '../../src/core/json/read.ts'
 import { refuse } from '../../src/core/reasons.ts'
 import { makeSettlement, type SettlementStore, threadKey } from '../../src/http/pipeline/settlement.ts'
 import type { Payload } from '../../src/http/pipeline/stages.ts'
+import { wholeBody } from '../../src/http/upstream/answer-body.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../../src/http/upstream/upstream.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
@@ -29,7 +30,12 @@ function permit(method: string, path: string, record: OwnerRecord = OWN): Permit
   return decision
 }
 
-const answered = (status: number) => ({ outcome: 'answered', status }) as UpstreamAnswer
+const answered = (status: number, type = 'application/json'): UpstreamAnswer => ({
+  outcome: 'answered',
+  status,
+  headers: { 'content-type': type },
+  body: wholeBody(Buffer.alloc(0)),
+})
 const failed = (maybeSent: boolean): UpstreamFailure => ({
   outcome: 'failed',
   refusal: refuse('upstream-unreachable'),
@@ -78,6 +84,7 @@ void test('a run is settled for its owner: a 2xx confirms it, and it stays or no
     [answered(199), 'stays'],
     [answered(200), 'confirmed'],
     [answered(299), 'confirmed'],
+    [answered(200, 'text/html; charset=utf-8'), 'stays'],
     [answered(302), 'stays'],
     [answered(399), 'stays'],
     [answered(400), 'not-started'],
@@ -110,7 +117,8 @@ void test('a guest’s run confirms nothing of the owner’s', async (t) => {
 void test('a deletion or a name is noted where a 2xx confirmed it, and nowhere else', async (t) => {
   const remove = permit('DELETE', 'threads/t1')
   const update = permit('PATCH', 'threads/t1')
-  for (const result of [answered(199), answered(300), answered(404), answered(500), failed(true), failed(false)]) {
+  const page = answered(200, 'text/html')
+  for (const result of [answered(199), answered(300), answered(404), answered(500), page, failed(true), failed(false)]) {
     t.same(await settled(remove, result), [])
     t.same(await settled(update, result, named('n')), [])
   }

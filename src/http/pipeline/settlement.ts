@@ -2,6 +2,7 @@
 import type { Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import type { RouteId } from '../../core/route/routes.ts'
+import { answerKind } from '../../core/wire/headers.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
 import type { ObservationStore } from '../../store/port/observations.ts'
@@ -48,7 +49,7 @@ export function makeSettlement(
     const key = threadKey(permit, scope)
     if (key === null) return
     const { owner, principal, descriptor } = permit
-    const confirmed = result.outcome === 'answered' && result.status >= 200 && result.status < 300
+    const confirmed = isConfirmed(result)
     if (confirmed) {
       const use = descriptor.route.id === 'agent/run' ? 'run' : 'other'
       await observations?.observe(key, principal.id, descriptor.ids.agentId ?? '', use, clock())
@@ -119,6 +120,12 @@ export async function noteChange(
 /** A name that every store can keep: PostgreSQL has no NUL, and a lone surrogate is not text. */
 function nameOf(name: Json): string | null {
   return typeof name === 'string' ? name.toWellFormed().replaceAll('\0', '\ufffd').slice(0, MAX_NAME).toWellFormed() : null
+}
+
+/** A page with status 200 comes from a server in between, such as a sign-in page: the runtime answers no route with HTML. */
+function isConfirmed(result: UpstreamAnswer | UpstreamFailure): boolean {
+  if (result.outcome === 'failed' || result.status < 200 || result.status >= 300) return false
+  return answerKind(result.status, result.headers) !== 'html'
 }
 
 /** True if nothing was sent, or the upstream refused: only then can a claim be taken back. */
