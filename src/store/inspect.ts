@@ -1,8 +1,9 @@
-/** Checks whether a gateway could open a store, without creating or changing anything. */
+/** Checks whether a gateway could open a store, and what it knows about threads, without creating or changing anything. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Database from 'better-sqlite3'
-import { scopesText } from './sql/statement.ts'
+import type { ThreadLookup } from './port/lookup.ts'
+import { lookupText, scopesText } from './sql/statement.ts'
 import { obstacle, placeOf } from './sqlite/file.ts'
 import { SCHEMA_VERSION, schemaOf } from './sqlite/schema.ts'
 
@@ -50,6 +51,21 @@ function opened(file: string, database: Database.Database): SqliteInspection {
     outcome: 'usable',
     scopes: schema === 0 ? [] : database.prepare<[], string>(scopesText('threads')).pluck().all(),
     schema,
+  }
+}
+
+/** `retry` as for `inspectSqlite`. @throws if the file cannot be opened, or its schema lacks the tables */
+export function lookUpInSqlite(file: string, retry: number): ThreadLookup {
+  const database = new Database(file, { fileMustExist: true, timeout: retry })
+  const tables = { threads: 'threads', observations: 'observations' }
+  return {
+    async known(scope, threadIds) {
+      const text = lookupText(tables, { asked: 'SELECT value AS thread_id FROM json_each(:threadIds)', scope: ':scope' })
+      const statement = database.prepare<[object], { threadId: string; hasRow: number; runners: number }>(text)
+      const found = statement.all({ scope, threadIds: JSON.stringify(threadIds) })
+      return found.map((one) => ({ ...one, hasRow: one.hasRow !== 0 }))
+    },
+    close: () => Promise.resolve(void database.close()),
   }
 }
 

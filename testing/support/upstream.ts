@@ -147,7 +147,7 @@ export async function startUpstream(first: Answering = json({}), options: Upstre
 function isQuestion({ method, target, headers, json: body }: Recorded): boolean {
   if (headers.has('x-request-id')) return false
   if (method === 'POST') return ['info', 'resource/request'].includes((body as { method?: string } | undefined)?.method ?? '')
-  return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)$/.test(target)
+  return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)(?:\?includeArchived=true)?$/.test(target)
 }
 
 async function record(message: IncomingMessage, response: ServerResponse): Promise<Recorded> {

@@ -1,10 +1,11 @@
-/** Checks whether a gateway could open a store on PostgreSQL, without creating or changing anything. */
+/** Checks whether a gateway could open a store on PostgreSQL, and what it knows about threads, without creating or changing anything. */
 import { failureOf } from '../../postgres/failure.ts'
 import { schemaStateOf } from './migrations.ts'
 import { openPool, type PostgresPool } from '../../postgres/pool.ts'
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { tablesIn } from './database.ts'
-import { scopesText } from '../sql/statement.ts'
+import type { ThreadLookup } from '../port/lookup.ts'
+import { lookupText, scopesText } from '../sql/statement.ts'
 
 export type PostgresInspection = { readonly place: string } & (
   | {
@@ -70,4 +71,17 @@ async function seen(pool: PostgresPool, settings: PostgresSettings, place: strin
   const { threads } = tablesIn(schema)
   const scopes = await pool.query<{ scope: string }>({ text: scopesText(threads) })
   return { outcome: 'usable', scopes: scopes.map(({ scope }) => scope), behind: state.missing.length }
+}
+
+/** Each look-up rejects if the server fails, or its schema lacks the tables. */
+export function lookUpInPostgres(settings: PostgresSettings): ThreadLookup {
+  const pool = openPool({ ...settings, pool: 1 })
+  const text = lookupText(tablesIn(settings.schema), { asked: 'SELECT unnest($2::text[]) AS thread_id', scope: '$1' })
+  return {
+    async known(scope, threadIds) {
+      const found = await pool.query<{ threadId: string; hasRow: boolean; runners: number }>({ text }, [scope, threadIds])
+      return found.map((one) => ({ ...one, runners: Number(one.runners) }))
+    },
+    close: () => pool.close(),
+  }
 }

@@ -84,6 +84,18 @@ export function scopesText(threads: string): string {
     SELECT scope FROM scopes WHERE scope IS NOT NULL`
 }
 
+/** `asked` is a query for `thread_id`, the listed ids; `scope` is how the engine binds it. */
+export function lookupText(
+  { threads, observations }: Pick<Tables, 'threads' | 'observations'>,
+  { asked, scope }: { readonly asked: string; readonly scope: string },
+): string {
+  return `SELECT asked.thread_id AS "threadId",
+    EXISTS (SELECT 1 FROM ${threads} AS there WHERE there.scope = ${scope} AND there.thread_id = asked.thread_id) AS "hasRow",
+    (SELECT count(*) FROM ${observations} AS seen
+      WHERE seen.scope = ${scope} AND seen.thread_id = asked.thread_id AND seen.ran) AS runners
+    FROM (${asked}) AS asked`
+}
+
 /**
  * The administration is written once, as generators: each yields a statement and continues with its rows. SQLite runs one without
  * a pause, because no request may use its connection during a transaction. PostgreSQL awaits each statement.

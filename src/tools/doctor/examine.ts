@@ -34,7 +34,7 @@ export async function examine(
   onCheck: (name: string) => void = () => {},
   clock: () => number = Date.now,
 ): Promise<readonly Finding[]> {
-  const table = { scopes: null }
+  const table = { scopes: null, lookUp: null }
   const subjects: Subject[] = []
   for (const mount of mountsOf(config)) {
     subjects.push({
@@ -47,7 +47,16 @@ export async function examine(
       upstream: upstreamOf(mount, sources, wishes),
       headers: { 'accept-encoding': 'identity', ...serverHeaders(mount) },
       clock,
-      known: { isReached: false, facts: null, version: null, agents: [], histories: null, threadIds: null, table },
+      known: {
+        isReached: false,
+        facts: null,
+        version: null,
+        agents: [],
+        histories: null,
+        threadIds: null,
+        comparison: null,
+        table,
+      },
       before: [...subjects],
     })
   }

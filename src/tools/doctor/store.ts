@@ -3,7 +3,8 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { storeOf } from '../../config/store-place.ts'
 import { lostWith } from '../../store/durability.ts'
-import { inspectSqlite } from '../../store/inspect.ts'
+import { inspectSqlite, lookUpInSqlite } from '../../store/inspect.ts'
+import { EMPTY_LOOKUP } from '../../store/port/lookup.ts'
 import type { PostgresInspection } from '../../store/postgres/inspect.ts'
 import { notChecked, ok, problem, warning, type Result } from './finding.ts'
 import { scopesIn } from '../../config/mounts.ts'
@@ -31,9 +32,13 @@ async function ofServer({ config, wishes, known: { table } }: Subject): Promise<
   const [connectTimeout, statementTimeout] = [settings.connectTimeout, settings.statementTimeout].map((time) =>
     Math.min(time, wishes.timeout),
   ) as [number, number]
-  const { inspectPostgres } = await import('../../store/postgres/inspect.ts')
+  const { inspectPostgres, lookUpInPostgres } = await import('../../store/postgres/inspect.ts')
   const seen = await inspectPostgres({ ...settings, connectTimeout, statementTimeout })
-  if (seen.outcome !== 'unusable') table.scopes = seen.outcome === 'missing' ? [] : seen.scopes
+  if (seen.outcome === 'missing') markEmpty(table)
+  if (seen.outcome === 'usable') {
+    table.scopes = seen.scopes
+    table.lookUp = () => Promise.resolve(lookUpInPostgres({ ...settings, connectTimeout, statementTimeout }))
+  }
   return [serverResult(seen, settings.tls === 'verify' ? 'over TLS' : 'without TLS')]
 }
 
@@ -57,17 +62,23 @@ function look(file: string, table: KnownTable): Result {
   const seen = inspectSqlite(file, BUSY_TIMEOUT_MS)
   switch (seen.outcome) {
     case 'unusable':
-      if (!existsSync(file)) table.scopes = []
+      if (!existsSync(file)) markEmpty(table)
       return problem(seen.message, `${seen.hint}; run the doctor as the user that runs the gateway`)
     case 'missing':
-      table.scopes = []
+      markEmpty(table)
       return ok(
         `${file} does not exist yet: the gateway creates it when it starts. If it has run before, the path is wrong or a volume is missing`,
       )
     case 'usable':
       table.scopes = seen.scopes
+      table.lookUp = () => Promise.resolve(seen.schema === 0 ? EMPTY_LOOKUP : lookUpInSqlite(file, BUSY_TIMEOUT_MS))
       return ok(`${file} can be opened and written; ${ownersIn(seen.scopes)}`)
   }
+}
+
+function markEmpty(table: KnownTable): void {
+  table.scopes = []
+  table.lookUp = () => Promise.resolve(EMPTY_LOOKUP)
 }
 
 function ownersIn(scopes: readonly string[]): string {

@@ -2,6 +2,7 @@
 import type { Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
+import type { ThreadLookup } from '../../store/port/lookup.ts'
 import type { Sources } from '../../document/sources.ts'
 import type { Upstream } from '../../http/upstream/upstream.ts'
 import type { Result } from './finding.ts'
@@ -32,6 +33,8 @@ export interface Known {
   agents: readonly string[]
   histories: boolean | null
   threadIds: ReadonlySet<string> | null
+  /** The threads that were compared with the table so far. */
+  comparison: Comparison | null
   /** One for all upstreams. */
   readonly table: KnownTable
 }
@@ -39,6 +42,28 @@ export interface Known {
 export interface KnownTable {
   /** Those with rows in the ownership table. */
   scopes: readonly string[] | null
+  /** Opens the table for look-ups. */
+  lookUp: (() => Promise<ThreadLookup>) | null
+}
+
+/** The upstream's list of threads, compared with the ownership table. */
+export interface Comparison {
+  listed: number
+  /** Neither a row nor an observation: under `claim` the first user to run one owns it. */
+  readonly unowned: Sample
+  /** No row, but one user ran it under `enforcement: observe`; no other user can claim it. */
+  readonly observed: Sample
+  /** No row, and several users ran it under `enforcement: observe`: no user can claim it. */
+  readonly disputed: Sample
+  /** The id is none for the gateway, which refuses it with 400. */
+  readonly unreachable: Sample
+  /** Why the rest was not compared, or null. */
+  stopped: string | null
+}
+
+export interface Sample {
+  count: number
+  readonly examples: string[]
 }
 
 export interface Subject {
@@ -67,7 +92,7 @@ export interface Check {
   /** As in its findings, which scripts rely on. */
   readonly name: string
   /** The finding for a timeout; by default the result is unknown. */
-  readonly late?: (subject: Subject) => Result
+  readonly late?: (subject: Subject) => Results
   /** The shortest time limit in milliseconds, whatever the operator chose. */
   readonly atLeast?: number
   readonly run: (subject: Subject, signal: AbortSignal) => Results | Promise<Results>

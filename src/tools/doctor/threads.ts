@@ -1,16 +1,18 @@
 /** Checks that `ownership.unknownThread` fits the upstream: a wrong value gives threads to strangers, or to no user. */
 import { randomUUID } from 'node:crypto'
 import { isRefusal } from '../../core/reasons.ts'
-import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
+import { isThreadId } from '../../core/route/ids.ts'
+import type { RuntimeFacts } from '../../core/route/transport.ts'
 import { makeAskHistory, type History } from '../../http/pipeline/history.ts'
-import { listedThreads } from '../../http/upstream/startup-checks.ts'
-import { routeOf } from './requests.ts'
-import { notChecked, ok, problem, warning, type Result } from './finding.ts'
-import { UNSHOWN, type Check, type Known, type Results, type Subject } from './subject.ts'
+import type { ThreadLookup } from '../../store/port/lookup.ts'
+import { codeOf } from './requests.ts'
+import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
+import { UNSHOWN, type Check, type Comparison, type Known, type Results, type Sample, type Subject } from './subject.ts'
+import { listedPages, NoList } from './thread-list.ts'
 
 export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.histories', run: histories },
-  { name: 'upstream.threads', run: oldThreads },
+  { name: 'upstream.threads', run: oldThreads, late: oldThreadsSoFar },
 ]
 
 const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/how-to/authorize/unknown-threads.md explains the choice'
@@ -61,30 +63,154 @@ function judgeVerify(found: ReturnType<typeof historyOf404>, token: string | nul
   }
 }
 
+/** More take too long to compare, and tell the operator nothing new. */
+export const MOST_COMPARED = 20_000
+
 async function oldThreads(subject: Subject, signal: AbortSignal): Promise<Results> {
-  const { mount, known, upstream } = subject
-  if (mount.unknownThread !== 'claim') {
-    return ok(`unknownThread is ${mount.unknownThread}: threads from before the gateway cannot be claimed`)
+  const { known } = subject
+  if (known.table.lookUp === null) return cannotCompare(subject, 'the ownership table cannot be read')
+  if (known.facts === null) return cannotCompare(subject, UNSHOWN)
+  const comparison = nothingCompared()
+  known.comparison = comparison
+  try {
+    await compare(subject, known.facts, comparison, signal)
+  } catch (error) {
+    if (comparison.listed === 0) return cannotCompare(subject, whyStopped(error))
+    comparison.stopped = whyStopped(error)
   }
-  if (known.table.scopes === null) return notChecked('it is not known whether a thread has an owner')
-  if (known.table.scopes.includes(mount.scope)) return ok('the ownership table has owners')
-  if (known.facts === null) return notChecked(UNSHOWN)
-  const count = await countThreads(subject, known.facts, upstream, signal)
-  if (count === null) return notChecked('the upstream does not show its list of threads to the doctor')
-  if (count === 0) return ok('the ownership table and the upstream are empty')
-  const none = mount.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
-  return warning(
-    `${none} and the upstream has threads (${count}): the first user to run one of them owns it`,
-    'use unknownThread: verify or deny, or import the owners with threadwarden threads import. If there were owners, look for the earlier store',
+  return judgeComparison(subject, comparison)
+}
+
+function whyStopped(error: unknown): string {
+  return error instanceof NoList ? error.message : `the comparison failed (${codeOf(error)})`
+}
+
+/** The time is over: what was compared until then may already be a finding. */
+function oldThreadsSoFar(subject: Subject): Results {
+  const { comparison } = subject.known
+  const why = `the time limit was reached (${seconds(subject.wishes.timeout)}): increase --timeout`
+  if (comparison === null || comparison.listed === 0) return cannotCompare(subject, why)
+  return judgeComparison(subject, { ...comparison, stopped: why })
+}
+
+function cannotCompare({ mount }: Subject, why: string): Result {
+  if (mount.unknownThread !== 'claim') return ok(`${settingOfOldThreads(mount)} (the threads were not compared: ${why})`)
+  return notChecked(
+    `cannot compare the threads of the upstream with the ownership table: ${why}`,
+    'if the upstream is older than the gateway, import the owners with threadwarden threads import, or use unknownThread: verify or deny',
   )
 }
 
-async function countThreads(
-  subject: Subject,
-  facts: RuntimeFacts,
-  upstream: Subject['upstream'],
-  signal: AbortSignal,
-): Promise<number | null> {
-  if (!hasOperation(facts, routeOf('GET', 'threads').route)) return null
-  return listedThreads({ upstream, basePath: subject.mount.basePath }, facts, asCaller(subject), signal)
+function settingOfOldThreads({ unknownThread }: Subject['mount']): string {
+  return `unknownThread is ${unknownThread}: threads from before the gateway cannot be claimed`
+}
+
+function nothingCompared(): Comparison {
+  const none = (): Sample => ({ count: 0, examples: [] })
+  return { listed: 0, unowned: none(), observed: none(), disputed: none(), unreachable: none(), stopped: null }
+}
+
+const BATCH = 1000
+
+async function compare(subject: Subject, facts: RuntimeFacts, comparison: Comparison, signal: AbortSignal): Promise<void> {
+  const table = await subject.known.table.lookUp?.()
+  if (table === undefined) return
+  // A list may change between two of its pages, which then repeat a thread.
+  const counted = new Set<string>()
+  try {
+    for await (const page of listedPages(subject, facts, asCaller(subject), signal)) {
+      const news = [...new Set(page)].filter((id) => !counted.has(id))
+      for (let at = 0; at < news.length; at += BATCH) {
+        const room = MOST_COMPARED - counted.size
+        const ids = news.slice(at, at + Math.min(BATCH, room))
+        if (ids.length === 0) {
+          comparison.stopped = `only the first ${MOST_COMPARED} threads of the list were compared`
+          return
+        }
+        for (const id of ids) counted.add(id)
+        await sort(ids, subject.mount.scope, table, comparison)
+      }
+    }
+  } finally {
+    await table.close()
+  }
+}
+
+async function sort(ids: readonly string[], scope: string, table: ThreadLookup, comparison: Comparison): Promise<void> {
+  for (const id of ids) if (!isThreadId(id)) note(comparison.unreachable, id)
+  for (const { threadId, hasRow, runners } of await table.known(scope, ids.filter(isThreadId))) {
+    if (hasRow) continue
+    note(runners === 0 ? comparison.unowned : runners === 1 ? comparison.observed : comparison.disputed, threadId)
+  }
+  comparison.listed += ids.length
+}
+
+const MOST_EXAMPLES = 3
+const LONGEST_EXAMPLE = 64
+
+function note(sample: Sample, id: string): void {
+  sample.count += 1
+  if (sample.examples.length < MOST_EXAMPLES)
+    sample.examples.push(id.length > LONGEST_EXAMPLE ? `${id.slice(0, LONGEST_EXAMPLE)}…` : id)
+}
+
+function judgeComparison(subject: Subject, comparison: Comparison): readonly Result[] {
+  const { observed, disputed, unreachable } = comparison
+  return [
+    judgeUnowned(subject, comparison),
+    ...(observed.count === 0 ? [] : [judgeObserved(subject, observed)]),
+    ...(disputed.count === 0 ? [] : [judgeDisputed(subject, disputed)]),
+    ...(unreachable.count === 0
+      ? []
+      : [
+          ok(
+            `threads of the upstream with an id that the gateway refuses: ${sampleText(unreachable)}. No user can reach them through the gateway`,
+          ),
+        ]),
+  ]
+}
+
+function judgeUnowned({ mount, known }: Subject, { listed, unowned, stopped }: Comparison): Result {
+  const rest = stopped === null ? '' : `. Not all threads were compared: ${stopped}`
+  const found = `threads of the upstream without an owner: ${sampleText(unowned, listed)}`
+  if (mount.unknownThread !== 'claim') return ok(`${settingOfOldThreads(mount)}. ${upperFirst(found)}${rest}`)
+  if (unowned.count > 0) {
+    const isNew = known.table.scopes?.includes(mount.scope) !== true
+    const none = mount.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
+    return warning(
+      `${isNew ? `${none}; ` : ''}${found}. The first user who runs one of them owns it${rest}`,
+      `import their owners with threadwarden threads import, or use unknownThread: verify or deny${isNew ? '. If there were owners, look for the earlier store' : ''}`,
+    )
+  }
+  if (stopped !== null) return unknown(`no thread without an owner among the first ${listed} of the upstream${rest}`)
+  const scoped = mount.userScoped ? '. It separates users, so it may not list all threads' : ''
+  return ok(
+    listed === 0
+      ? `the upstream lists no threads${scoped}`
+      : `no thread that the upstream lists can be claimed by its first user (${listed})${scoped}`,
+  )
+}
+
+function judgeObserved({ mount, config }: Subject, observed: Sample): Result {
+  const found = `threads without an owner that one user ran in observe mode: ${sampleText(observed)}`
+  const confirm = 'threadwarden threads import --from-observed makes that user the owner'
+  if (mount.unknownThread === 'claim') return ok(`${found}. Only that user can claim such a thread`)
+  if (config.enforcement === 'observe') return ok(`${found}. With enforce, no user can use such a thread: ${confirm}`)
+  return warning(`${found}. No user can use such a thread`, confirm)
+}
+
+function judgeDisputed({ config }: Subject, disputed: Sample): Result {
+  const found = `threads without an owner that several users ran in observe mode: ${sampleText(disputed)}`
+  const decide = 'threadwarden threads assign gives it to one of them'
+  if (config.enforcement === 'observe') return ok(`${found}. With enforce, no user can use such a thread: ${decide}`)
+  return warning(`${found}. No user can use such a thread`, decide)
+}
+
+function sampleText({ count, examples }: Sample, of?: number): string {
+  const share = of === undefined ? String(count) : `${count} of ${of}`
+  return count === 0 ? share : `${share} (for example ${examples.join(', ')})`
+}
+
+function upperFirst(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 }
