@@ -52,6 +52,27 @@ void test('a mapping says whose the threads of a real runtime are', async (t) =>
   })
 })
 
+void test('a thread whose id the gateway refuses is one problem, whether the mapping has it or not', async (t) => {
+  clearThreads()
+  t.teardown(() => clearThreads())
+  const runtime = await startRuntime()
+  t.teardown(() => runtime.close())
+  for (const threadId of ['t-1', '2024-thread+x'])
+    await call(`${runtime.url}/api/copilotkit/agent/default/run`, { body: runInput(threadId) })
+  const { folder, command, data } = await deployment(t, { 'upstream.url': runtime.url })
+  const map = join(folder, 'map.csv')
+  const asked = ['threads', 'import', '--from-upstream', '--map', map] as const
+  const why = '"2024-thread+x" is not a thread id: the thread cannot be reached through the gateway\n'
+  for (const [line, place] of [
+    ['', ''],
+    ['2024-thread+x,corp:bob\n', 'line 3: '],
+  ] as const) {
+    writeFileSync(map, `thread,user\nt-1,corp:alice\n${line}`)
+    t.match(await command(...asked), { code: 1, stderr: `${place}${why}` })
+    t.match(await data(...asked), { invalid: 1, unmapped: 0, unlisted: 0, same: 1 })
+  }
+})
+
 void test('a field of the list says whose they are; the upstream is asked with the credential and the headers of the configuration', async (t) => {
   const { url, asked } = await startLister(t)
   const changes = { 'upstream.url': url, 'upstream.headers': { 'X-Key': 'from-the-configuration' } }

@@ -151,7 +151,7 @@ void test('revoke takes the owner away, and nobody can claim the thread', async 
     stdout: '',
     stderr: /^the table has no thread never: give it an owner with threadwarden threads assign/,
   })
-  t.match(await command('threads', 'owner', 't-1'), { code: 1, stdout: /^owner +none: the owner was revoked$/m })
+  t.match(await command('threads', 'owner', 't-1'), { code: 1, stdout: /^owner +none: revoked, or imported as "nobody"$/m })
 })
 
 void test('what is changed here is told to a process that runs on the store', async (t) => {

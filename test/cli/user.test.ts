@@ -88,6 +88,10 @@ void test('erase forgets the user, and nobody can claim what they had', async (t
   const { code, stdout } = await command('user', 'erase', ALICE, '--yes')
   t.equal(code, 0)
   t.match(stdout, /\nerased\n$/)
+  t.match(await command('threads', 'owner', 't-1'), {
+    code: 1,
+    stdout: /^owner +none: the owner was revoked, or the data of the owner was erased$/m,
+  })
   const { revocations, ...held } = await store.userData(ALICE)
   t.same(held, { threads: [], granted: [], received: [], observed: [] })
   t.equal(revocations.length, 1)

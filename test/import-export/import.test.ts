@@ -53,7 +53,12 @@ void test('an owner that was taken away is not given back', async (t) => {
   await own(store, 'a', 'corp:alice')
   await store.withhold(key('a'), 1)
   const { problems } = await importLines(store, [HEADER, 'a,corp:alice'])
-  t.match(problems, [{ kind: 'conflict', reason: 'its owner was revoked: threadwarden threads assign gives it an owner' }])
+  t.match(problems, [
+    {
+      kind: 'conflict',
+      reason: 'no user may use it (owner revoked, or imported as "nobody"): threadwarden threads assign gives it an owner',
+    },
+  ])
   t.same(await ownersIn(store), [`a=${NOBODY}`])
 })
 

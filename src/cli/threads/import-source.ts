@@ -178,7 +178,7 @@ function upstreamSource(
     const owner: Whose =
       mapping !== null ? byMapping(mapping) : 'field' in whose ? byField(whose.field, whose.issuer) : neverBoth()
     return {
-      entries: counted(upstreamEntries(items, owner, scope, reading), progress),
+      entries: counted(upstreamEntries(items, owner, scope, reading, read?.refusedIds), progress),
       mapping,
       invalid: read?.invalid ?? 0,
       close: async () => {

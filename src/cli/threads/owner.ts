@@ -9,7 +9,7 @@ import { threadNamed } from '../argument-values.ts'
 import { grantLine, threadData, threadText } from '../format-thread.ts'
 import { onStore } from '../with-store.ts'
 import { stateOf } from './list.ts'
-import type { WholeThread } from '../../store/port/administration.ts'
+import type { ThreadRow, WholeThread } from '../../store/port/administration.ts'
 
 export const command = defineCommand({
   about: 'Shows the owner of a thread, the grants on it, and the users who ran it under enforcement: observe.',
@@ -50,7 +50,7 @@ function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: Whole
   printEntries(terminal, [
     ['thread', [key.threadId]],
     ['scope', key.scope === '' ? [] : [key.scope]],
-    ['owner', [row.owner === NOBODY ? 'none: the owner was revoked' : ownerWord(row.owner)]],
+    ['owner', [row.owner === NOBODY ? whyNone(row) : ownerWord(row.owner)]],
     ['agent', agentId === '' ? [] : [agentId]],
     ['name', name === null ? [] : [name]],
     ['created', [timeText(createdAt)]],
@@ -59,4 +59,11 @@ function say(terminal: Terminal, key: ThreadKey, { row, grants, runners }: Whole
     ['granted', grants.map(grantLine)],
     ['seen', seen],
   ])
+}
+
+/** A revoked owner, one whose data was erased, and `nobody` of an import are the same in the table. Only an erased user's thread is deleted. */
+function whyNone({ deletedAt }: ThreadRow): string {
+  return deletedAt === null
+    ? 'none: revoked, or imported as "nobody"'
+    : 'none: the owner was revoked, or the data of the owner was erased'
 }

@@ -9,7 +9,7 @@ const LABELS: Readonly<Record<keyof StoreStats, string>> = {
   owners: 'owners',
   provisional: 'threads with an unconfirmed claim',
   deleted: 'deleted threads, kept so that no user claims them',
-  withheld: 'threads whose owner was revoked',
+  withheld: 'threads that no user may use: owner revoked, or imported as "nobody"',
   grants: 'grants',
   observed: 'threads without an owner that were used under enforcement: observe',
   conflicts: 'of these, used by more than one user',

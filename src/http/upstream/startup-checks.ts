@@ -100,7 +100,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
 }
 
 /** Null if the upstream gave no list. */
-export async function listedThreads(
+async function listedThreads(
   { upstream, basePath }: Pick<StartupCheckParts, 'upstream' | 'basePath'>,
   facts: RuntimeFacts,
   headers: Readonly<Record<string, string>>,

@@ -4,7 +4,7 @@ import { schemaStateOf } from './migrations.ts'
 import { openPool, type PostgresPool } from '../../postgres/pool.ts'
 import { placeOf, type PostgresSettings } from '../../postgres/settings.ts'
 import { tablesIn } from './database.ts'
-import type { ThreadLookup } from '../port/lookup.ts'
+import type { KnownThread, ThreadLookup } from '../port/lookup.ts'
 import { lookupText, scopesText } from '../sql/statement.ts'
 
 export type PostgresInspection = { readonly place: string } & (
@@ -78,10 +78,7 @@ export function lookUpInPostgres(settings: PostgresSettings): ThreadLookup {
   const pool = openPool({ ...settings, pool: 1 })
   const text = lookupText(tablesIn(settings.schema), { asked: 'SELECT unnest($2::text[]) AS thread_id', scope: '$1' })
   return {
-    async known(scope, threadIds) {
-      const found = await pool.query<{ threadId: string; hasRow: boolean; runners: number }>({ text }, [scope, threadIds])
-      return found.map((one) => ({ ...one, runners: Number(one.runners) }))
-    },
+    known: (scope, threadIds) => pool.query<KnownThread>({ text }, [scope, threadIds]),
     close: () => pool.close(),
   }
 }

@@ -85,7 +85,7 @@ function whyStopped(error: unknown): string {
   return error instanceof NoList ? error.message : `the comparison failed (${codeOf(error)})`
 }
 
-/** The time is over: what was compared until then may already be a finding. */
+/** The time limit is over, but the threads that were compared until then may already be a finding. */
 function oldThreadsSoFar(subject: Subject): Results {
   const { comparison } = subject.known
   const why = `the time limit was reached (${seconds(subject.wishes.timeout)}): increase --timeout`

@@ -31,6 +31,8 @@ export interface Fault {
   readonly reason: string
   readonly scope: string
   readonly threadId: string | null
+  /** The id of the line if it is none for the gateway; otherwise null. */
+  readonly refusedId: string | null
   readonly owner: string | null
 }
 
@@ -65,9 +67,10 @@ export function readEntry(
     reason,
     scope: typeof scope === 'string' ? scope : '',
     threadId: wrongScope === null && isThreadId(threadId) ? threadId : null,
+    refusedId: typeof threadId === 'string' && !isThreadId(threadId) ? threadId : null,
     owner: typeof user === 'string' ? user : null,
   })
-  if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it has no thread' : `${quoted(threadId)} is not a thread id`)
+  if (!isThreadId(threadId)) return fault(threadId === undefined ? 'it has no thread' : refusedIdText(threadId))
   if (typeof user !== 'string') return fault(user === undefined ? 'it has no user' : `${quoted(user)} is not a user id`)
   if (typeof scope !== 'string' || wrongScope !== null) return fault(wrongScope ?? '')
   const wrong = user === NOBODY_WORD ? null : userIdFault(user, users)
@@ -75,6 +78,10 @@ export function readEntry(
   const facts = readFacts(said, now)
   if (typeof facts === 'string') return fault(facts)
   return { kind: 'row', line, scope, threadId, owner: user === NOBODY_WORD ? NOBODY : user, facts }
+}
+
+export function refusedIdText(id: unknown): string {
+  return `${quoted(id, 60)} is not a thread id: the thread cannot be reached through the gateway`
 }
 
 function scopeWrong(scope: unknown, scopes: readonly string[]): string | null {
@@ -115,7 +122,7 @@ export function isThreadName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= MOST_NAME && value.isWellFormed() && !value.includes('\0')
 }
 
-function quoted(value: unknown): string {
+function quoted(value: unknown, most = 100): string {
   const text = JSON.stringify(value)
-  return text.length <= 100 ? text : `${text.slice(0, 100)}…`
+  return text.length <= most ? text : `${text.slice(0, most)}…`
 }

@@ -55,17 +55,31 @@ export async function importFrom(source: Source, target: Target, tally: Tally, o
   }
 }
 
+interface ReadMapping {
+  readonly mapping: StagingTable
+  readonly invalid: number
+  /** Ids of the mapping that the gateway refuses; the first ones, if there are very many. */
+  readonly refusedIds: ReadonlySet<string>
+}
+
+const MOST_REFUSED_IDS = 10_000
+
 /** @returns the mapping, which the caller closes; null if the signal came before the end */
-export async function readMapping(
-  entries: AsyncIterable<Entry>,
-  options: FillOptions,
-): Promise<{ readonly mapping: StagingTable; readonly invalid: number } | null> {
+export async function readMapping(entries: AsyncIterable<Entry>, options: FillOptions): Promise<ReadMapping | null> {
   const mapping = makeStagingTable()
+  const refusedIds = new Set<string>()
+  const noting = async function* (): AsyncGenerator<Entry> {
+    for await (const entry of entries) {
+      if (entry.kind === 'fault' && entry.refusedId !== null && refusedIds.size < MOST_REFUSED_IDS)
+        refusedIds.add(entry.refusedId)
+      yield entry
+    }
+  }
   let isKept = false
   try {
-    const { invalid, interrupted } = await fill(entries, mapping, options)
+    const { invalid, interrupted } = await fill(noting(), mapping, options)
     isKept = !interrupted
-    return interrupted ? null : { mapping, invalid }
+    return interrupted ? null : { mapping, invalid, refusedIds }
   } finally {
     if (!isKept) mapping.close()
   }

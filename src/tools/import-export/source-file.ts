@@ -23,7 +23,8 @@ export async function* entriesOf(
   columns: readonly Column[] = COLUMNS,
 ): AsyncGenerator<Entry> {
   for await (const read of format === 'csv' ? csvLines(bytes, columns, REQUIRED) : jsonLines(bytes, columns)) {
-    if ('fault' in read) yield { kind: 'fault', line: read.line, reason: read.fault, scope: '', threadId: null, owner: null }
+    if ('fault' in read)
+      yield { kind: 'fault', line: read.line, reason: read.fault, scope: '', threadId: null, refusedId: null, owner: null }
     else yield readEntry(read.line, read.fields, reading)
   }
 }

@@ -184,7 +184,9 @@ function reasonOf({ with: kind, users }: Extract<Outcome, { outcome: 'conflict' 
   const who = users.map(ownerWord).join(', ')
   switch (kind) {
     case 'owner':
-      return users.length === 0 ? 'its owner was revoked: threadwarden threads assign gives it an owner' : `it belongs to ${who}`
+      return users.length === 0
+        ? 'no user may use it (owner revoked, or imported as "nobody"): threadwarden threads assign gives it an owner'
+        : `it belongs to ${who}`
     case 'observed':
       return `it was run by ${who} under enforcement: observe`
     case 'deleted':

@@ -8,9 +8,9 @@ import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { upstreamRequest, jsonOf, type Upstream } from '../../http/upstream/upstream.ts'
 import { collect } from '../../http/upstream/answer-body.ts'
 import { SourceFault, type Problem } from './problem.ts'
-import { isAgentId } from '../../core/route/ids.ts'
+import { isAgentId, isThreadId } from '../../core/route/ids.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { isThreadName, readEntry, type Entry, type Reading } from './entry.ts'
+import { isThreadName, readEntry, refusedIdText, type Entry, type Reading } from './entry.ts'
 import type { StagingTable } from './staging-table.ts'
 import { disputes } from './takeover.ts'
 
@@ -138,14 +138,23 @@ function unmapped(key: ThreadKey, reason: string): Owner {
   return { kind: 'problems', problems: [{ kind: 'unmapped', line: null, ...key, owner: null, users: [], reason }] }
 }
 
-/** Leaves out unreadable facts: they are the upstream's, and no decision depends on them. */
+/**
+ * Leaves out unreadable facts: they are the upstream's, and no decision depends on them.
+ * @param reported ids that the mapping has and the gateway refuses: the report already has them
+ */
 export async function* upstreamEntries(
   items: AsyncIterable<ListedItem>,
   whose: Whose,
   scope: string,
   reading: Reading,
+  reported: ReadonlySet<string> = new Set(),
 ): AsyncGenerator<Entry | Problem> {
   for await (const listed of items) {
+    if (!isThreadId(listed.id)) {
+      const [line, reason, owner, refusedId] = [0, refusedIdText(listed.id), null, listed.id]
+      if (!reported.has(listed.id)) yield { kind: 'fault', line, reason, scope, threadId: null, refusedId, owner }
+      continue
+    }
     const owner = whose(listed, scope)
     if (owner.kind === 'problems') yield* owner.problems
     else yield readEntry(owner.line ?? 0, { ...factsOf(listed.item), scope, thread: listed.id, user: owner.user }, reading)
