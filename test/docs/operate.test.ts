@@ -106,25 +106,38 @@ void test('change owners', async (t) => {
 })
 
 void test('migrate', async (t) => {
-  const { options, run } = await operating(t, {
+  const { options, run, logged } = await operating(t, {
     enforcement: 'observe',
-    ownership: { store: 'sqlite:./data/ownership.db', unknownThread: 'deny' },
+    ownership: { store: 'sqlite:./data/ownership.db', unknownThread: 'claim' },
   })
   await run('alice', 'drafts')
+  for (const user of ['alice', 'bob']) t.equal((await run(user, 'team-plan')).status, 200)
   const { folder } = options
   const old = parse(readFileSync(join(folder, 'threadwarden.yaml'), 'utf8')) as { ownership: object }
   const next = { ...old, ownership: { ...old.ownership, store: 'sqlite:./new.db' } }
   for (const [name, tree] of Object.entries({ old, new: next })) writeFileSync(join(folder, `${name}.yaml`), JSON.stringify(tree))
   const { ran } = await runBlocks(t, 'docs/how-to/operate/migrate.md', {
     ...options,
-    exits: { 'threads owner team-plan': 1, 'threadwarden doctor': 1 },
-    after: async ({ code: text }) => {
-      if (!text.includes('--from-observed')) return
-      await run('alice', 'team-plan')
-      await run('bob', 'team-plan')
+    exits: {
+      'threads owner team-plan': 1,
+      'threadwarden doctor': 1,
+      '--from-upstream': 1,
+      // team-plan is a conflict until it is assigned.
+      '--from-observed --config threadwarden.yaml\nthreadwarden threads stats': 0,
+      '--from-observed': 1,
+    },
+    after: async ({ code: text, info, section }) => {
+      if (text.includes('"wouldRefuse"')) await run('bob', 'bob-2')
+      if (info !== 'yaml' || !section.startsWith('4')) return
+      await logged('"cause":"file"')
     },
   })
-  t.match(ran.find(({ command }) => command.includes('wouldRefuse'))?.output, /"thread-(?:foreign|unknown)"/)
+  const [report] = ran.filter(({ command }) => command.includes('wouldRefuse'))
+  t.match(report?.output, /"thread-foreign"/)
+  t.notMatch(report?.output, /"thread-unknown"/, 'new chats are not in the report')
+  t.equal((await run('bob', 'bob-2')).status, 200)
+  t.equal((await run('alice', 'bob-2')).status, 403)
+  t.equal((await run('bob', 'old-orphan')).status, 403)
 })
 
 void test('doctor', async (t) => {

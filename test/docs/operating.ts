@@ -21,6 +21,7 @@ const CREDENTIAL = 'a-credential-of-the-operators-0123456789'
 const LISTED = [
   { id: '3f2c6f0e-8a43-4f0e-9d4c-1f4b5f6f7a10', createdById: 'alice' },
   { id: 'support-4711', createdById: 'bob' },
+  { id: 'old-orphan', createdById: '' },
 ].map((thread) => ({
   ...thread,
   agentId: 'default',
@@ -51,7 +52,7 @@ export async function operating(t: Test, config: Readonly<Record<string, unknown
     response.end('data: {"type":"RUN_FINISHED"}\n\n')
   })
   upstream.answerQuestions((request, response) =>
-    json(request.target.endsWith('/threads') ? { threads: LISTED } : INFO)(request, response),
+    json(/\/threads(?:\?|$)/.test(request.target) ? { threads: LISTED } : INFO)(request, response),
   )
   const signer = makeSigner()
   const [listen, health, admin] = [await freePort(), await freePort(), await freePort()]
