@@ -160,7 +160,7 @@ async function fill(store: Store): Promise<void> {
   await store.observe(key('owned'), 'corp:bob', 'default', 'run', 3)
   await store.observe(key('observed'), ALICE, 'default', 'run', 3)
   for (const user of [ALICE, 'corp:bob']) await store.observe(key('disputed'), user, 'default', 'run', 3)
-  await store.observe(key('disputed'), 'corp:carol', 'default', 'other', 3)
+  await store.observe(key('observed'), 'corp:carol', 'default', 'other', 3)
 }
 
 const LISTED = ['owned', 'deleted', 'revoked', 'unconfirmed', 'observed', 'disputed', 'orphan', '2024-thread+x']
