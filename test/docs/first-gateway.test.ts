@@ -1,5 +1,5 @@
 /** The tutorial "Your first gateway" is run as printed. */
-import { symlinkSync } from 'node:fs'
+import { statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { makeFolder } from '../../testing/support/gateway.ts'
@@ -10,7 +10,7 @@ import { ROOT } from './markdown.ts'
 /** Servers of the page, and what each prints when it is ready. */
 const SERVERS = [
   [/^npx node examples\/(?:issuer|runtime)\.ts --port/, /^http:\S+/m],
-  [/^npx node src\/cli\.ts serve/, /"msg":"listening"/],
+  [/^node_modules\/\.bin\/node src\/cli\.ts serve/, /"msg":"listening"/],
 ] as const
 
 void test('your first gateway', async (t) => {
@@ -28,5 +28,6 @@ void test('your first gateway', async (t) => {
       await until(async () => (await (await fetch(metrics)).text()).includes('threadwarden_config_generation 2'))
     },
   })
+  t.equal(statSync(join(folder, 'my-gateway')).mode & 0o77, 0, 'only the reader can read the token')
   t.match(ran.find(({ command }) => command.includes('/agent/default/run'))?.output, 'RUN_FINISHED')
 })
