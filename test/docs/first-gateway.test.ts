@@ -23,11 +23,14 @@ void test('your first gateway', async (t) => {
     servers: SERVERS,
     exits: { '--token-file': 3 },
     after: async (block, { ports }) => {
+      if (block.code.includes('bob.token')) {
+        for (const file of ['my-gateway', 'my-gateway/bob.token'])
+          t.equal(statSync(join(folder, file)).mode & 0o77, 0, `only the reader can read ${file}`)
+      }
       if (fileOf(block)?.isPart !== true) return
       const metrics = `http://127.0.0.1:${ports.get(8081)}/metrics`
       await until(async () => (await (await fetch(metrics)).text()).includes('threadwarden_config_generation 2'))
     },
   })
-  t.equal(statSync(join(folder, 'my-gateway')).mode & 0o77, 0, 'only the reader can read the token')
   t.match(ran.find(({ command }) => command.includes('/agent/default/run'))?.output, 'RUN_FINISHED')
 })
