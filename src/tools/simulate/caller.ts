@@ -70,8 +70,11 @@ function asGiven(claims: JsonObject, named: string | undefined, authentication: 
     ? null
     : faultOf(key, issuer, claims, now, issuer.clockTolerance ?? authentication.clockTolerance)
   const missing = missingClaims('claims have', claims, issuer)
-  const notes = ['the claims are used as given and not verified', ...(missing === null ? [] : [missing])]
-  notes.push(...claimDifferences(claims, issuer, authentication))
+  const notes = [
+    'the claims are used as given and not verified',
+    ...(missing === null ? [] : [missing]),
+    ...claimDifferences(claims, issuer, authentication),
+  ]
   if (fault !== null) notes.push(`a token with only these claims is refused: ${fault}`)
   return { principal, notes }
 }
