@@ -43,8 +43,9 @@ export interface DemoGateway {
   readonly configFile: string
   readonly policyFile: string
   readonly logFile: string
-  /** Resolves when the process has ended. */
-  readonly ended: Promise<void>
+  /** Resolves when the process has ended, to its exit code or signal. */
+  readonly ended: Promise<string>
+  endOfLog(): Promise<string>
   /**
    * Rewrites the policy, and waits until the gateway has applied or rejected it.
    * @param change the change of the shipped policy's text
@@ -76,7 +77,7 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
     await copyFile(POLICY_SCHEMA, join(folder, 'policy.schema.json'))
     await writeFile(configFile, `${JSON.stringify(configuration(options), null, 2)}\n`)
     child = await launch(configFile, logFile)
-    const ended = hasEnded(child) ? Promise.resolve() : once(child, 'exit').then(() => undefined)
+    const ended = whenEnded(child)
     const { url, health } = await untilReady(child, logFile, options.signal)
     const change = async (file: string, text: string): Promise<void> => {
       const before = changes(await readFile(logFile, 'utf8'))
@@ -93,6 +94,7 @@ export async function startGateway(options: GatewayOptions): Promise<DemoGateway
       policyFile,
       logFile,
       ended,
+      endOfLog: () => endOf(logFile),
       changePolicy: async (edit) => change(policyFile, edit(await readFile(SHIPPED_POLICY, 'utf8'))),
       allow: (origin) => change(configFile, `${JSON.stringify(configuration(options, [ORIGIN, origin]), null, 2)}\n`),
       close,
@@ -147,7 +149,16 @@ async function untilReady(child: ChildProcess, logFile: string, signal: AbortSig
     await pause(50, undefined, { signal })
   }
   const what = hasEnded(child) ? 'ended at start' : 'is not ready'
-  throw new Error(`the gateway ${what}; the end of its log:\n${(await readFile(logFile, 'utf8')).slice(-2000)}`)
+  throw new Error(`the gateway ${what}; the end of its log:\n${await endOf(logFile)}`)
+}
+
+async function endOf(logFile: string): Promise<string> {
+  return (await readFile(logFile, 'utf8')).trimEnd().split('\n').slice(-10).join('\n')
+}
+
+async function whenEnded(child: ChildProcess): Promise<string> {
+  if (!hasEnded(child)) await once(child, 'exit')
+  return child.signalCode ?? `exit code ${child.exitCode}`
 }
 
 /** How many reloads the gateway has logged, applied or rejected. */

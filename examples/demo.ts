@@ -145,20 +145,22 @@ curl -N $GATEWAY/agent/default/run -H "Authorization: Bearer $ALICE" -H 'Content
 curl -i $GATEWAY/threads/${TRIAL_RUN.threadId}/messages -H "Authorization: Bearer $BOB"
 curl -i $RUNTIME/threads/${TRIAL_RUN.threadId}/messages
 
-metrics        ${gateway.healthUrl}/metrics
-configuration  ${gateway.configFile}
-policy         ${gateway.policyFile}: the gateway applies your changes within two seconds
-log            ${gateway.logFile}
-process        ${gateway.pid}
-${pageUrl === undefined ? '' : `chat page      ${pageUrl}: sign in as Alice, and as Bob in a private window\n`}
+metrics          ${gateway.healthUrl}/metrics
+configuration    ${gateway.configFile}
+policy           ${gateway.policyFile}: the gateway applies your changes within two seconds
+gateway log      ${gateway.logFile}
+gateway process  ${gateway.pid}
+${pageUrl === undefined ? '' : `chat page        ${pageUrl}: sign in as Alice, and as Bob in a private window\n`}
 ${styled('bold', 'Press Ctrl-C to stop everything.')} The tokens are valid for an hour.
 `)
   const stopped = new Promise<'stopped'>((resolve) => {
     if (signal.aborted) resolve('stopped')
     signal.addEventListener('abort', () => resolve('stopped'))
   })
-  if ((await Promise.race([stopped, gateway.ended])) === 'stopped') return 0
-  complain(`the gateway ended unexpectedly: see ${gateway.logFile}`)
+  const end = await Promise.race([stopped, gateway.ended])
+  if (end === 'stopped') return 0
+  // Read now: the demo removes the folder of the log.
+  complain(`the gateway process ended unexpectedly (${end}). The end of its log:\n${await gateway.endOfLog()}`)
   return 1
 }
 

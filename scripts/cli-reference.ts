@@ -12,7 +12,7 @@ const HEAD = `<!-- Written by scripts/cli-reference.ts from src/cli: change that
 
 After reading this page you can look up every command of \`threadwarden\`, with its options, exit codes and examples. \`threadwarden COMMAND --help\` prints the same text.
 
-The examples call \`threadwarden\`. In a source checkout, call \`node dist/cli.js\` after \`npm run build\`.
+The examples call \`threadwarden\`. The [installation](../how-to/deploy/in-front-of-a-runtime.md#1-install) makes this command available.
 
 ## Rules for all commands
 

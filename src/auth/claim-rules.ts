@@ -52,6 +52,16 @@ export function audienceFits(config: IssuerConfig, claims: Claims): boolean {
   return includesAudience(valueAt(claims, config.audienceClaim), config.audiences)
 }
 
+/** Pointers to the claims that a token of the issuer must have, and that these claims lack. */
+export function lackedClaims(claims: Claims, config: IssuerConfig): readonly string[] {
+  const { audienceClaim, requiredClaims, maxTokenAge } = config
+  const needed = ['/iss', audienceClaim, config.claims.id, '/exp', ...(maxTokenAge === undefined ? [] : ['/iat'])]
+  return [...new Set([...needed, ...Object.keys(requiredClaims)])].filter((pointer) => {
+    const value = valueAt(claims, pointer)
+    return value === undefined || value === null
+  })
+}
+
 /** Null accepts any value, a list any of its values; an absent claim never matches. */
 function isAsWanted(value: unknown, wanted: IssuerConfig['requiredClaims'][string]): boolean {
   if (value === undefined || value === null) return false

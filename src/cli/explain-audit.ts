@@ -8,6 +8,7 @@ import { outcomeData, principalData, triedData } from '../tools/simulate/explana
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import {
   idleGrant,
+  idleText,
   needText,
   observedText,
   permitText,
@@ -122,7 +123,7 @@ function notesOn({ trace, same, samePolicy, then }: Replayed, recorded: Recorded
   const { descriptor, principal, facts } = recorded
   const idle = descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
   return [
-    ...(idle === null ? [] : [idle]),
+    ...(idle === null ? [] : [idleText(idle)]),
     ...(samePolicy ? [] : ['the line contains only the claims that the policy of that time compares']),
     ...(same === null && trace?.decision.outcome !== 'needs' ? [`${then.reason} does not come from a rule`] : []),
   ]

@@ -16,6 +16,7 @@ import type { Config } from '../config/schema.ts'
 import type { Policy } from '../policy/compile.ts'
 import type { Sent } from '../tools/simulate/recording-upstream.ts'
 import {
+  idleGrant,
   limitText,
   observedText,
   permitText,
@@ -33,7 +34,10 @@ const OPTIONS = {
   claims: value('F', 'a JSON file with claims, used without verification instead of a token; "iss" names the issuer'),
   issuer: value('KEY', 'the issuer of the claims, by its id in the configuration (default: by "iss", or the only issuer)'),
   body: value('F', 'a JSON file with the body; an envelope on the base path'),
-  owner: value('USER', 'the owner of the thread: issuer:subject, or anonymous (default: no owner)'),
+  owner: value(
+    'USER',
+    'the owner of the thread: issuer:subject, or anonymous; `threads owner ID` prints it (default: assumed unowned)',
+  ),
   deleted: flag('the owner has deleted the thread'),
   granted: value('R', 'the grant of the caller, or of a group of the caller, on the thread: read or write'),
   history: value('H', 'none (default) or some: the history of an unowned thread in the upstream, for unknownThread: verify'),
@@ -160,7 +164,7 @@ export function explanationEntries(
     ],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
-    ['facts', factLines(explanation)],
+    ['facts', factLines(explanation, policy)],
     ['policy', [policy.file]],
     ['rules', ruleLines(explanation)],
     ['outcome', [outcomeLine(explanation, policy)], isPermitted(explanation) ? 'green' : 'red'],
@@ -182,19 +186,22 @@ function routeLines({ descriptor, enveloped }: Explanation): readonly string[] {
   return [[`${route.id} (${route.method})`, ...named].join(', ')]
 }
 
-function factLines({ facts, trace, descriptor }: Explanation): readonly string[] {
-  if (facts === null) return []
+function factLines({ facts, trace, descriptor, principal }: Explanation, { rules }: Policy): readonly string[] {
+  if (facts === null || descriptor === null || principal === null) return []
   const { record, enforcement, unknownThread, userScoped } = facts
   const relation = trace?.relation ?? null
-  const thread = descriptor?.ids.threadId ?? ''
+  const thread = `the thread ${descriptor.ids.threadId ?? ''}`
+  const idle = idleGrant(facts, descriptor, principal, rules)
   return [
-    ...(record === undefined || relation === null ? [] : [`the thread ${thread} ${recordText(record, relation)}`]),
+    ...(record === undefined || relation === null
+      ? []
+      : [record === null ? `${thread}: no --owner given: assumed unowned` : `${thread} ${recordText(record, relation, idle)}`]),
     `enforcement ${enforcement}, unknownThread ${unknownThread}, userScoped ${userScoped}`,
   ]
 }
 
 function ruleLines({ trace, outcome }: Explanation): readonly string[] {
-  if (trace === null) return ['none was tried']
+  if (trace === null) return [`none was tried${outcome === 'key-set' ? '' : ': the request is refused before the policy'}`]
   const observed = typeof outcome === 'object' && outcome.outcome === 'permitted' && outcome.observed !== null
   return trace.tried.length === 0
     ? ['the route has none']

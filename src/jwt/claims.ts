@@ -17,7 +17,7 @@ export function includesAudience(audience: unknown, accepted: readonly string[])
 }
 
 /** The types of access tokens (RFC 7519 §5.1, RFC 9068 §2.1). A token without `typ` is accepted too. */
-const USUAL: readonly string[] = ['jwt', 'at+jwt']
+export const USUAL_TYPES: readonly string[] = ['jwt', 'at+jwt']
 
 /** Folds a media type for comparison: RFC 7515 §4.1.9 allows omitting `application/`, and case does not count. */
 export function tokenTypeName(text: string): string {
@@ -28,5 +28,5 @@ export function tokenTypeName(text: string): string {
 /** A token of another kind, such as a logout token, must not sign a user in (RFC 8725 §3.11). */
 export function typeFits(typ: unknown, allowed: readonly string[] | undefined): boolean {
   if (typ === undefined) return allowed === undefined
-  return typeof typ === 'string' && (allowed ?? USUAL).includes(tokenTypeName(typ))
+  return typeof typ === 'string' && (allowed ?? USUAL_TYPES).includes(tokenTypeName(typ))
 }

@@ -34,7 +34,8 @@ function isClaims(value: unknown): value is Claims {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-const MAX_LENGTH = 8192
+/** Of the header, with the scheme. */
+export const MAX_LENGTH = 8192
 
 /** b64token (RFC 6750 §2.1); it has no comma, with which servers join repeated headers. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/

@@ -18,7 +18,7 @@ void test('what was granted is told with the thread, and the groups with the cal
   const [plain, data] = await Promise.all([explain(...read), explain(...read, '--json')])
   t.equal(plain.code, 0)
   t.match(plain.stdout, /^caller +corp:alice; roles: none; permissions: none; groups: corp:staff; not an operator$/m)
-  t.match(plain.stdout, /^facts +the thread t-1 belongs to corp:bob, granted to the caller for reading: shared$/m)
+  t.match(plain.stdout, /^facts +the thread t-1 belongs to corp:bob, shared with the caller for reading: shared$/m)
   t.match(plain.stdout, /^outcome +permitted by "threads" \(/m)
   t.match(JSON.parse(data.stdout), {
     principal: { groups: ['corp:staff'] },
@@ -37,13 +37,25 @@ void test('a grant that is not enough', async (t) => {
     about('DELETE', THREAD, 'write'),
     about('POST', `${THREAD}/archive`, 'write'),
   ])
-  t.match(read, { code: 3, stdout: /belongs to corp:bob, granted to the caller for reading: foreign$/m })
+  t.match(read, {
+    code: 3,
+    stdout: /belongs to corp:bob: foreign. It is shared with the caller for reading; this needs a grant for writing$/m,
+  })
   t.match(read.stdout, /the grant is not enough: this needs a grant for writing$/m)
-  t.match(write, { code: 0, stdout: /granted to the caller for writing: shared$/m })
+  t.match(write, { code: 0, stdout: /shared with the caller for writing: shared$/m })
   for (const owner of owners) {
     t.match(owner, { code: 3, stdout: /refused: 403 not-owner \(thread-foreign\)/ })
     t.match(owner.stdout, /the grant is not enough: only the owner may do this$/m)
   }
+})
+
+void test('a run on a thread that is shared for reading says what a run needs', async (t) => {
+  const { explain } = scene(t, {}, { claims: ALICE, body: '{"threadId":"t-1","messages":[]}' })
+  const target = '/api/copilotkit/agent/default/run'
+  const { code, stdout } = await explain('--method', 'POST', '--target', target, '--body', 'body', ...BOBS, 'read')
+  t.equal(code, 3)
+  t.match(stdout, /corp:bob: foreign\. It is shared with the caller for reading; running an agent needs a grant for writing$/m)
+  t.match(stdout, /the grant is not enough: running an agent needs a grant for writing$/m)
 })
 
 void test('a grant that does not count', async (t) => {

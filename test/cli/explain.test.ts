@@ -227,6 +227,88 @@ void test('claims are taken as given, and what a token with them would be refuse
   t.same(await notes({ ...whole, exp: 1 }), ['token-expired'])
 })
 
+void test('a note names the claims that a token needs, and those that differ', async (t) => {
+  const notes = async (claims: object, changes: Changes = {}) => {
+    const { explain } = scene(t, changes, { claims: JSON.stringify(claims) })
+    const { stdout } = await explain('--method', 'GET', '--target', '/api/copilotkit/info', '--claims', 'claims', '--json')
+    return (JSON.parse(stdout) as { notes: string[] }).notes.join('\n')
+  }
+  const whole = { iss: 'corp', aud: 'chat', sub: 'alice', exp: inAnHour }
+  t.notMatch(await notes(whole), /the claims have no|configured/)
+  t.match(await notes({ sub: 'alice' }), /^the claims have no "iss", "aud" or "exp"$/m)
+  t.match(await notes({ ...whole, sub: undefined }), /^the claims have no "sub"$/m)
+  t.match(await notes({ ...whole, aud: ['one', 'two'] }), /^claims aud "one", "two", configured: "chat"$/m)
+  t.match(await notes({ ...whole, iss: 'other' }), /^claims iss "other", configured: "corp"$/m)
+  const more = { 'authentication.issuers.corp.requiredClaims': { '/tenant/id': null } }
+  t.match(await notes(whole, more), /^the claims have no "\/tenant\/id"$/m)
+})
+
+const refusals: readonly (readonly [name: string, claims: object, notes: readonly RegExp[], algorithm?: 'HS512'])[] = [
+  [
+    'issuer-unknown',
+    { iss: 'https://a.example/' },
+    [/token iss "https:\/\/a\.example\/", configured: "corp"/, /token aud "chat", configured: "chat"/],
+  ],
+  ['issuer-unknown', { iss: 7 }, [/token iss of another type, configured: "corp"/]],
+  [
+    'audience-mismatch',
+    { aud: ['other', 'more'] },
+    [/token iss "corp", configured: "corp"/, /token aud "other", "more", configured: "chat"/],
+  ],
+  ['audience-mismatch', { aud: undefined }, [/token aud missing, configured: "chat"/]],
+  ['token-expired', { exp: 1 }, [/token exp 1970-01-01T00:00:01\.000Z, now: 20/]],
+  ['token-not-yet-valid', { nbf: 4_000_000_000 }, [/token nbf 2096-10-02T07:06:40\.000Z, now: 20/]],
+  ['algorithm-not-allowed', {}, [/token alg "HS512", configured: "HS256"/], 'HS512'],
+  ['claim-missing', { exp: undefined }, [/the token has no "exp"/]],
+  ['user-id-invalid', { sub: undefined }, [/the token has no "sub"/]],
+  ['user-id-invalid', { sub: 7 }, [/token sub is not a valid user id \(claims\.id\)/]],
+]
+for (const [reason, claims, notes, algorithm = 'HS256'] of refusals) {
+  void test(`a token that is refused with ${reason} is compared with the configuration: ${JSON.stringify(claims)}`, async (t) => {
+    const signer = createSigner({ key: 'x'.repeat(64), algorithm })
+    const token = signer({ iss: 'corp', aud: 'chat', sub: 'alice', exp: inAnHour, ...claims })
+    const { explain } = scene(t, {}, { token })
+    const { code, stdout } = await explain('--method', 'GET', '--target', MESSAGES, '--token-file', 'token', '--json')
+    t.equal(code, 3)
+    const data = JSON.parse(stdout) as { reason: string; notes: string[] }
+    t.equal(data.reason, reason)
+    for (const note of notes) t.match(data.notes.join('\n'), note)
+    for (const part of token.split('.')) t.notOk(stdout.includes(part), 'no part of the token')
+  })
+}
+
+void test('a claim of a refused token writes no escape sequence, and is cut', async (t) => {
+  const token = sign({ iss: `\u001b[31m\u009b\u202e\n${'x'.repeat(200)}`, aud: Array.from({ length: 20 }, (_, at) => `a${at}`) })
+  const { explain } = scene(t, {}, { token, opaque: 'opaque-token' })
+  const about = (name: string, ...more: string[]) =>
+    explain('--method', 'GET', '--target', MESSAGES, '--token-file', name, ...more)
+  const [plain, data, opaque] = await Promise.all([about('token'), about('token', '--json'), about('opaque')])
+  for (const { stdout } of [plain, data]) {
+    t.notMatch(stdout, /[\u001b\u009b\u202e]|x{150}/)
+    t.match(stdout, /u001b\[31m.*x{100}x*…/)
+  }
+  t.match(plain.stdout, /"a7", 12 more, configured: "chat"$/m)
+  t.match(opaque.stdout, /the token is not a JWT, and no issuer has introspection$/m)
+  t.notMatch(opaque.stdout, 'opaque-token')
+})
+
+void test('without --owner, the thread is said to be assumed unowned', async (t) => {
+  const { explain } = scene(t, {}, { claims: '{"sub":"alice"}' })
+  const asked = ['--method', 'GET', '--target', MESSAGES, '--claims', 'claims'] as const
+  const [plain, data, owned, info] = await Promise.all([
+    explain(...asked),
+    explain(...asked, '--json'),
+    explain(...asked, '--owner', 'corp:bob'),
+    explain('--method', 'GET', '--target', '/api/copilotkit/info', '--claims', 'claims'),
+  ])
+  t.match(plain.stdout, /^facts +the thread t-1: no --owner given: assumed unowned$/m)
+  t.match(
+    (JSON.parse(data.stdout) as { notes: string[] }).notes.join('\n'),
+    /^no --owner given: assumed unowned\. .*threads owner ID/m,
+  )
+  for (const { stdout } of [owned, info]) t.notMatch(stdout, /--owner/)
+})
+
 void test('claims without a user id, or of an issuer that there is not, are refused as a token is', async (t) => {
   const { explain } = scene(t, {}, { nobody: '{"iss":"corp"}', stranger: '{"iss":"https://elsewhere.example.com/","sub":"a"}' })
   const about = (claims: string) => explain('--method', 'GET', '--target', '/api/copilotkit/info', '--claims', claims, '--json')

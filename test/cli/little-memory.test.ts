@@ -19,7 +19,12 @@ const RUN = 'POST /api/copilotkit/agent/default/run HTTP/1.1'
 
 /** A gateway with so little memory, and what begins requests to it: all of the body but its end, as it is or a byte a chunk. */
 async function littleMemory(t: Test, changes: Changes) {
-  const { file, folder } = configFile(t, { 'upstream.transport': 'multi-route', ...changes })
+  const { file, folder } = configFile(t, {
+    'upstream.transport': 'multi-route',
+    // The upstream is in this process, which is busy for seconds with what it sends on a machine with much to do.
+    'upstream.timeouts': { connect: '60s' },
+    ...changes,
+  })
   const { listening, lines } = await serving(t, file, { node: ['--max-old-space-size=128'] })
   const url = String(listening['url'])
   return {
@@ -57,9 +62,10 @@ void test('bodies in chunks of a byte take a process with little memory no furth
   // None of them has come to its end so far.
   for (const connection of connections) connection.write('0\r\n\r\n')
   for (const connection of connections) t.equal(firstAnswer(await connection.ended()).status, 200)
+  const arrived = upstream.requests.map(({ method, target, body: got }) => [method, target, got.length, got.toString() === body])
   t.same(
-    upstream.requests.map((request) => request.body.toString()),
-    times(8, () => body),
+    arrived,
+    times(8, () => ['POST', '/api/copilotkit/agent/default/run', body.length, true]),
   )
 })
 

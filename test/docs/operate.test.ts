@@ -26,6 +26,7 @@ void test('why was a request refused', async (t) => {
     ...options,
     replace: { [PRINTED_ID]: id },
     varying: [[/"ms":\d+/g, '"ms":<ms>']],
+    exits: { '--claims claims.json': 3 },
   })
 })
 

@@ -10,9 +10,10 @@ import { makeSigner } from '../../testing/support/tokens.ts'
 import { until } from '../../testing/support/until.ts'
 import { events, INFO, json, startUpstream, type Upstream } from '../../testing/support/upstream.ts'
 import { runBlocks } from './commands.ts'
+import { ROOT } from './markdown.ts'
 
 /** The folder as a reader has it: a configuration without a policy. */
-function readersFolder(t: Test, upstream: Upstream, authentication: object): string {
+function readersFolder(t: Test, upstream: Upstream, authentication: ReturnType<typeof makeSigner>['authentication']): string {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const configuration = {
@@ -20,7 +21,8 @@ function readersFolder(t: Test, upstream: Upstream, authentication: object): str
     listen: { host: '127.0.0.1', port: 0 },
     health: { host: '127.0.0.1', port: 0 },
     upstream: { url: upstream.url, basePath: '/api/copilotkit' },
-    authentication,
+    // The issuer id of the tutorial, which the page uses.
+    authentication: { ...authentication, issuers: { demo: authentication.issuers['corp'] } },
     ownership: { unknownThread: 'claim' },
   }
   writeFileSync(join(folder, 'threadwarden.yaml'), stringify(configuration))
@@ -59,18 +61,18 @@ void test('a reader who follows the page opens one agent to one role', async (t)
   t.equal((await runs(clerk, 'finance')).status, 200, 'before, every user can run the agent')
   const { ran } = await runBlocks(t, 'docs/how-to/authorize/write-a-policy.md', {
     folder,
-    env: { GATEWAY_PID: String(gateway.pid) },
+    env: { CLONE: ROOT },
     exits: { ' diff --config': 1, '--claims clerk.json': 3 },
     after: async ({ code }) => {
       if (code.startsWith('policy:')) await until(() => changes(gateway) === before + 1)
-      if (code.includes('kill -HUP')) {
+      if (code.includes('mv draft.yaml')) {
         await until(() => changes(gateway) === before + 2)
         isApplied = true
       }
       if (!isApplied) t.equal((await runs(clerk, 'finance')).status, 200, 'a draft is not active')
     },
   })
-  for (const word of ['validate', 'diff', 'explain', 'kill -HUP', 'test']) {
+  for (const word of ['validate', 'diff', 'explain', 'mv draft.yaml', 'test']) {
     t.ok(
       ran.some(({ command }) => command.includes(word)),
       `the page has a command with ${word}`,

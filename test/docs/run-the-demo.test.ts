@@ -50,7 +50,7 @@ function commandsOf(output: string): readonly [string, string] {
 
 /** Stops the gateway of the demo, and waits until the demo has removed its files. */
 async function stopGateway(output: string): Promise<void> {
-  const pid = Number(/^process +(\d+)$/m.exec(output)?.[1])
+  const pid = Number(/^gateway process +(\d+)$/m.exec(output)?.[1])
   const config = /^configuration +(\S+)$/m.exec(output)?.[1] ?? ''
   process.kill(pid, 'SIGTERM')
   await until(() => !existsSync(dirname(config)))

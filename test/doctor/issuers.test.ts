@@ -144,3 +144,28 @@ void test('an issuer that is asked about each token is asked about one', async (
   t.match(bad.of('issuers.keys'), { level: 'problem', message: /the introspection of corp fails: .* answered 401/ })
   t.notMatch(JSON.stringify([...good.all, ...bad.all]), 'a secret of the test')
 })
+
+void test('a token is verified; what differs from the configuration is named, and no part of the token is', async (t) => {
+  const signer = makeSigner()
+  t.teardown(() => signer.remove())
+  const about = async (token: string | null, changes: object = {}) => {
+    const { all, each } = await examined(t, { authentication: signer.authentication, ...changes }, { wishes: { token } })
+    for (const part of token?.split('.') ?? []) t.notMatch(JSON.stringify(all), part)
+    return each('issuers.token')
+  }
+  t.same(await about(null), [])
+  t.match(await about(signer.sign('alice')), [{ level: 'ok', message: 'the token is accepted, as a token of corp:alice' }])
+  t.match(await about(signer.sign('alice', { iss: 'https://a.example/\u001b[31m' })), [
+    {
+      level: 'problem',
+      message: /\(issuer-unknown\); token iss "https:\/\/a\.example\/\\u001b\[31m", configured: ".+"; token aud /,
+    },
+  ])
+  t.match(await about(signer.sign('alice', { exp: 1 })), [
+    { level: 'problem', message: /\(token-expired\); .*token exp 1970-01-01T00:00:01/, remedy: /troubleshooting\.md/ },
+  ])
+  const away = { issuer: 'http://127.0.0.1:1', audiences: ['chat'], algorithms: ['RS256'] }
+  const token = signer.sign('alice', { iss: 'http://127.0.0.1:1' })
+  const issuers = { corp: away }
+  t.match(await about(token, { authentication: { issuers } }), [{ level: 'unknown', remedy: 'see issuers.keys' }])
+})

@@ -42,7 +42,7 @@ export const LONG_SUITES: readonly Suite[] = [
   { name: 'event loop', files: ['test/event-loop/*.test.ts'], sample: [] },
   {
     name: 'migrations',
-    files: ['test/store/postgres-*.test.ts', 'test/postgres/*.test.ts'],
+    files: ['test/store/postgres-*.test.ts', 'test/postgres/*.test.ts', 'test/support/postgres.test.ts'],
     sample: ['test/store/postgres-cache.test.ts', 'test/postgres/secrets.test.ts', 'test/postgres/migrating.test.ts'],
   },
   {

@@ -55,7 +55,7 @@ void test('a broken file leaves all as it is, also a worker that begins meanwhil
   writeFileSync(scene.file, '{ "version": ')
   writeFileSync(join(scene.folder, 'policy.yaml'), 'rules: none')
   t.equal((await scene.operate('/reload', undefined, 'POST')).status, 409)
-  t.match((await scene.ready()).json, { status: 'ready', notes: { reload: /refused/ } })
+  t.match((await scene.ready()).json, { status: 'ready', notes: { reload: /rejected/ } })
   t.same(await renamed(scene), [413, 413])
   const refused = ({ audit, code }: Line): boolean => audit === 1 && code === 'body-too-large'
   // Whoever is killed takes along what is not written yet.

@@ -36,7 +36,7 @@ void test('a worker that cannot start fails the start with its reason', async (t
   const port = await listening(t, taken)
   const { code, stderr } = await run(t, ['serve', '--config', configFile(t, { workers: 2, 'listen.port': port }).file])
   t.equal(code, 1)
-  t.match(stderr, /error: .*EADDRINUSE/)
+  t.match(stderr, /error: listen.port: another process listens on 127.0.0.1:\d+/)
   t.equal(stderr.match(/error:/g)?.length, 1)
 })
 
@@ -44,7 +44,7 @@ void test('so does a listener of the first process that cannot start', async (t)
   const port = await listening(t, createServer())
   const { code, stderr } = await run(t, ['serve', '--config', configFile(t, { workers: 2, 'health.port': port }).file])
   t.equal(code, 1)
-  t.match(stderr, /error: .*EADDRINUSE/)
+  t.match(stderr, /error: health.port: another process listens on 127.0.0.1:\d+/)
 })
 
 for (const [workers, fits] of [

@@ -183,7 +183,7 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
     if (wrong.length === 0) return ok('a caller gets the answer of the runtime, by path and by envelope')
     return problem(
       `with the token ${wrong.join('; ')}`,
-      'the log line of the request has the reason: docs/reference/errors.md explains each reason',
+      `${token === null ? '' : 'see issuers.token; if the token is accepted there, '}the log line of the request has the reason: docs/reference/errors.md explains each reason`,
     )
   })
 }

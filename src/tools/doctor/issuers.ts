@@ -1,8 +1,11 @@
-/** Checks the issuers: are their keys available, and do their clocks agree with the local clock? */
+/** Checks the issuers: are their keys available, and do their clocks agree with the local clock, and is the caller's token accepted? */
 import { randomUUID } from 'node:crypto'
+import { makeAuthenticate } from '../../auth/authenticate.ts'
 import { makeIssuers, type Issuer } from '../../auth/issuer.ts'
+import { tokenDifferences } from '../../auth/refused-token.ts'
+import { isRefusal } from '../../core/reasons.ts'
 import { codeOf, judgeClock } from './requests.ts'
-import { notChecked, ok, problem, type Result } from './finding.ts'
+import { notChecked, ok, problem, unknown, type Result } from './finding.ts'
 import type { Check, Results, Subject } from './subject.ts'
 
 /** The gateway fetches metadata and then keys, so its timeout counts twice. */
@@ -11,6 +14,7 @@ const LONGEST_FETCH_MS = 11_000
 export const ISSUER_CHECKS: readonly Check[] = [
   { name: 'issuers.keys', atLeast: LONGEST_FETCH_MS, run: keys },
   { name: 'issuers.clock', run: clocks },
+  { name: 'issuers.token', atLeast: LONGEST_FETCH_MS, run: token },
 ]
 
 async function keys({ config, sources, clock }: Subject): Promise<Results> {
@@ -71,5 +75,21 @@ async function clocks({ config, sources, clock }: Subject): Promise<Results> {
         return notChecked(`the issuer ${key} gives no answer (${codeOf(error)})`)
       }
     }),
+  )
+}
+
+/** Verifies the caller's token here, because the gateway answers a caller without the reason. */
+async function token({ config: { authentication }, sources, clock, wishes }: Subject): Promise<Results> {
+  if (wishes.token === null || authentication.mode === 'off') return []
+  const issuers = makeIssuers(authentication, { sources, clock, onFetchFailure: () => {} })
+  const authenticate = makeAuthenticate({ mode: authentication.mode, issuers, tokenCache: 0, clock, onClientToken: () => {} })
+  const answer = await authenticate(`Bearer ${wishes.token}`)
+  if (!isRefusal(answer)) return ok(`the token is accepted, as a token of ${answer.principal.id}`)
+  const { reason } = answer
+  if (reason === 'keys-unavailable') return unknown(`the token cannot be verified (${reason})`, 'see issuers.keys')
+  const differences = tokenDifferences(wishes.token, reason, authentication, clock())
+  return problem(
+    [`the token is refused (${reason})`, ...differences].join('; '),
+    'docs/how-to/connect/identity-providers/troubleshooting.md explains the reasons',
   )
 }

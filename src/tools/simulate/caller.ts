@@ -2,6 +2,7 @@
 import { makeAuthenticate } from '../../auth/authenticate.ts'
 import { userOf } from '../../auth/claim-rules.ts'
 import { makeIssuers } from '../../auth/issuer.ts'
+import { claimDifferences, missingClaims, tokenDifferences } from '../../auth/refused-token.ts'
 import type { Config, IssuerConfig } from '../../config/schema.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, userFromClaims, type Principal } from '../../core/decide/principal.ts'
@@ -53,19 +54,27 @@ async function verified(token: string, authentication: Config['authentication'],
     onClientToken: (userId) => void notes.push(`the token belongs to the client ${userId}: no user signed in`),
   })
   const answer = await Promise.resolve(authenticate(`Bearer ${token}`)).catch(() => refuse('identity-failed'))
-  return { principal: isRefusal(answer) ? answer : answer.principal, notes }
+  if (!isRefusal(answer)) return { principal: answer.principal, notes }
+  return { principal: answer, notes: [...notes, ...tokenDifferences(token, answer.reason, authentication, clock())] }
 }
 
 function asGiven(claims: JsonObject, named: string | undefined, authentication: Config['authentication'], now: number): Caller {
   const entries = Object.entries(authentication.issuers)
   const found = entries.find(([key, { issuer }]) => (named === undefined ? issuer === claims['iss'] : key === named))
-  if (found === undefined) return { principal: refuse('issuer-unknown'), notes: [] }
+  if (found === undefined) {
+    return { principal: refuse('issuer-unknown'), notes: claimDifferences(claims, undefined, authentication) }
+  }
   const [key, issuer] = found
   const principal = userFromClaims(key, claims, issuer.claims)
   const fault = isRefusal(principal)
     ? null
     : faultOf(key, issuer, claims, now, issuer.clockTolerance ?? authentication.clockTolerance)
-  const notes = ['the claims are used as given and not verified']
+  const missing = missingClaims('claims have', claims, issuer)
+  const notes = [
+    'the claims are used as given and not verified',
+    ...(missing === null ? [] : [missing]),
+    ...claimDifferences(claims, issuer, authentication),
+  ]
   if (fault !== null) notes.push(`a token with only these claims is refused: ${fault}`)
   return { principal, notes }
 }

@@ -90,15 +90,29 @@ export function listText(names: readonly string[]): string {
   return names.length === 0 ? 'none' : names.join(', ')
 }
 
-export function recordText(record: OwnerRecord, relation: Relation): string {
-  if (record === null) return 'has no owner: unowned'
+export function recordText(record: NonNullable<OwnerRecord>, relation: Relation, idle: IdleGrant | null): string {
   if (record.seen === true) return `has no owner, and was used under enforcement: observe: ${relationText(relation)}`
   if (record.deleted) return `belongs to ${record.owner}, who deleted it: ${relationText(relation)}`
   if (record.provisional === true) return `belongs to ${record.owner}, with an unconfirmed claim: ${relationText(relation)}`
-  return `belongs to ${record.owner}${record.granted === undefined ? '' : `, granted to the caller for ${GRANTED[record.granted]}`}: ${relationText(relation)}`
+  if (record.granted === undefined) return `belongs to ${record.owner}: ${relationText(relation)}`
+  const shared = `shared with the caller for ${GRANTED[record.granted]}`
+  return idle === null
+    ? `belongs to ${record.owner}, ${shared}: ${relationText(relation)}`
+    : `belongs to ${record.owner}: ${relationText(relation)}. It is ${shared}; ${idle.why}`
 }
 
 export const GRANTED = { read: 'reading', write: 'writing' } as const
+
+const ACTS: Readonly<Record<string, string>> = { 'agent/run': 'running an agent', 'agent/stop': 'stopping a run' }
+
+interface IdleGrant {
+  readonly effect: 'has no effect' | 'is not enough'
+  readonly why: string
+}
+
+export function idleText({ effect, why }: IdleGrant): string {
+  return `the grant ${effect}: ${why}`
+}
 
 /** Why a grant makes no difference; null if it does, or if there is none. */
 export function idleGrant(
@@ -106,15 +120,17 @@ export function idleGrant(
   descriptor: RouteDescriptor,
   principal: Principal,
   rules: Rules,
-): string | null {
+): IdleGrant | null {
   if (record?.granted === undefined || relationOf(record, principal, descriptor, rules) !== 'foreign' || record.deleted)
     return null
-  if (principal.kind === 'anonymous') return 'the grant has no effect: anonymous callers cannot have grants'
-  if (!rules.sharing) return 'the grant has no effect: the policy does not set sharing: true'
+  if (principal.kind === 'anonymous') return { effect: 'has no effect', why: 'anonymous callers cannot have grants' }
+  if (!rules.sharing) return { effect: 'has no effect', why: 'the policy does not set sharing: true' }
   const needed = neededRight(descriptor, principal)
-  return needed === 'owner'
-    ? 'the grant is not enough: only the owner may do this'
-    : `the grant is not enough: this needs a grant for ${GRANTED[needed]}`
+  const why =
+    needed === 'owner'
+      ? 'only the owner may do this'
+      : `${ACTS[descriptor.route.id] ?? 'this'} needs a grant for ${GRANTED[needed]}`
+  return { effect: 'is not enough', why }
 }
 
 const UNITS = [

@@ -7,7 +7,7 @@ import type { Target } from '../../core/route/target.ts'
 import type { Trace } from '../../core/decide/trace.ts'
 import type { Policy } from '../../policy/compile.ts'
 import type { Explanation, Question } from './explain.ts'
-import { placeOf, limitText, idleGrant } from './decision-text.ts'
+import { placeOf, limitText, idleGrant, idleText } from './decision-text.ts'
 import { configuredBody } from '../../core/route/bodies.ts'
 import type { Permit } from '../../core/decide/decide.ts'
 
@@ -94,6 +94,9 @@ export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limi
   }
 }
 
+/** The command does not open the store. */
+const ASSUMED_UNOWNED = 'no --owner given: assumed unowned. `threadwarden threads owner ID` prints the owner'
+
 export function notesOn(explanation: Explanation, question: Question, policy: Policy): readonly string[] {
   const { outcome, trace, facts, target, mount, descriptor, principal, enveloped } = explanation
   const permit = typeof outcome === 'object' && outcome.outcome === 'permitted' ? outcome : null
@@ -103,11 +106,12 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   }
   const idle =
     descriptor === null || principal === null || facts === null ? null : idleGrant(facts, descriptor, principal, policy.rules)
-  say(idle !== null, idle ?? '')
+  if (idle !== null) notes.push(idleText(idle))
   const unknown = trace?.relation === 'unknown' && facts?.record === null
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
   say(unknown && facts.unknownThread === 'verify' && applies, verifyNote(question))
+  say(trace !== null && trace.relation !== null && facts?.record === null, ASSUMED_UNOWNED)
   say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
   say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream answers for a new thread')
   say(permit?.claim === true && trace?.relation === 'unknown', `the run claims the thread for ${permit?.owner ?? ''}`)

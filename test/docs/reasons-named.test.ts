@@ -1,0 +1,41 @@
+/** Reasons and codes that tutorials and how-tos name exist in src/core/reasons.ts. */
+import { test } from 'tap'
+import { CODES, REASONS } from '../../src/core/reasons.ts'
+import { pages } from './markdown.ts'
+
+/** Names of the same form that are no reasons. Request headers with `x-` are none either. */
+const OTHERS = new Set([
+  // Agents that a policy names, and the audience of the examples.
+  'any-other-agent',
+  'agent-chat',
+  // Reasons of `threadwarden/agent`, and a package.
+  'scope-mismatch',
+  'other-thread',
+  'permission-denied',
+  'fast-jwt',
+  // Values of upstream.transport, and a directive of a Content-Security-Policy.
+  'multi-route',
+  'single-route',
+  'connect-src',
+])
+
+const PAGES = pages().filter(({ name }) => /^docs\/(?:tutorials|how-to)\//.test(name))
+
+void test('every reason and code that a page names exists', (t) => {
+  const exists = (name: string): boolean => Object.hasOwn(REASONS, name) || Object.hasOwn(CODES, name)
+  const unused = new Set(OTHERS)
+  let found = 0
+  for (const { name, text } of PAGES) {
+    const prose = text.replaceAll(/^ *```[^]*?^ *```$/gm, '')
+    const spans = Array.from(prose.matchAll(/`([a-z]+(?:-[a-z]+)+)`/g), ([, span = '']) => span)
+    const data = Array.from(text.matchAll(/"(?:reason|wouldRefuse)": ?"([a-z-]+)"/g), ([, value = '']) => value)
+    for (const one of [...spans, ...data.filter((value) => value !== 'permitted')]) {
+      unused.delete(one)
+      if (exists(one)) found += 1
+      else t.ok(OTHERS.has(one) || one.startsWith('x-'), `${name} names ${one}`)
+    }
+  }
+  t.ok(found > 30)
+  t.same([...unused], [])
+  t.end()
+})
