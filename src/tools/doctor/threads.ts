@@ -67,9 +67,9 @@ function judgeVerify(found: ReturnType<typeof historyOf404>, token: string | nul
 export const MOST_COMPARED = 20_000
 
 async function oldThreads(subject: Subject, signal: AbortSignal): Promise<Results> {
-  const { known } = subject
+  const { mount, known } = subject
   if (known.table.lookUp === null) return cannotCompare(subject, 'the ownership table cannot be read')
-  if (known.facts === null) return cannotCompare(subject, UNSHOWN)
+  if (known.facts === null) return mount.unknownThread === 'claim' ? notChecked(UNSHOWN) : cannotCompare(subject, UNSHOWN)
   const comparison = nothingCompared()
   known.comparison = comparison
   try {
