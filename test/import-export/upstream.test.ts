@@ -141,6 +141,20 @@ void test('a thread that the mapping gives to two users, and what it cannot say,
   ])
 })
 
+void test('a mapping to "nobody" withholds a thread of the list', async (t) => {
+  const store = await startStore(t)
+  const { url } = await startList(t, () => ({ body: { threads: [item('a')] } }))
+  const { options, problems } = optionsFor()
+  const read = await readMapping(mappingOf(inPieces('thread,user\na,nobody\n'), 'csv', READING), options)
+  if (read === null) throw new Error('nothing interrupted it')
+  t.teardown(() => read.mapping.close())
+  const source = { entries: listOf(t, url, byMapping(read.mapping)), mapping: read.mapping }
+  const tally = { added: 0, same: 0, conflicts: 0 }
+  await importFrom(source, store, tally, { ...options, onRead: () => {}, onSettled: () => {} })
+  t.same(problems, [])
+  t.same(await ownersIn(store), ['a='])
+})
+
 void test('an owner that is there is not replaced by the list', async (t) => {
   const store = await startStore(t)
   await own(store, 'a', 'corp:bob')

@@ -8,7 +8,8 @@ import type { ThreadLookup } from '../../store/port/lookup.ts'
 import { codeOf } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { UNSHOWN, type Check, type Comparison, type Known, type Results, type Sample, type Subject } from './subject.ts'
-import { listedPages, NoList } from './thread-list.ts'
+import { NoList } from '../../http/upstream/thread-pages.ts'
+import { listedPages } from './thread-list.ts'
 
 export const THREAD_CHECKS: readonly Check[] = [
   { name: 'upstream.histories', run: histories },

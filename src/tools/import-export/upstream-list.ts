@@ -1,16 +1,13 @@
 /** Reads the upstream's own list of threads, for an import from a runtime that keeps one, with the owners from elsewhere. */
-import { sizeText } from '../../document/quantities.ts'
-import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { JsonObject, Json } from '../../core/json/read.ts'
-import { readThreadPage, type ThreadPage } from '../../core/wire/thread-page.ts'
-import { hasOperation, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
+import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
-import { upstreamRequest, jsonOf, type Upstream } from '../../http/upstream/upstream.ts'
-import { collect } from '../../http/upstream/answer-body.ts'
+import { NoList, threadPages } from '../../http/upstream/thread-pages.ts'
+import type { Upstream } from '../../http/upstream/upstream.ts'
 import { SourceFault, type Problem } from './problem.ts'
 import { isAgentId, isThreadId } from '../../core/route/ids.ts'
-import type { ThreadKey } from '../../store/port/thread.ts'
-import { isThreadName, readEntry, refusedIdText, type Entry, type Reading } from './entry.ts'
+import { NOBODY, type ThreadKey } from '../../store/port/thread.ts'
+import { isThreadName, NOBODY_WORD, readEntry, refusedIdText, type Entry, type Reading } from './entry.ts'
 import type { StagingTable } from './staging-table.ts'
 import { disputes } from './takeover.ts'
 
@@ -18,6 +15,8 @@ interface ListedItem {
   readonly id: string
   readonly item: JsonObject
 }
+
+const FACTS_TIMEOUT_MS = 60_000
 
 interface UpstreamListParts {
   readonly upstream: Upstream
@@ -30,56 +29,26 @@ interface UpstreamListParts {
   readonly signal: AbortSignal
 }
 
-const MAX_PAGE_BYTES = 32 * 1024 * 1024
-const PAGE_TIMEOUT_MS = 60_000
-
 /** @throws SourceFault if the upstream gives no list, or not all of it */
 export async function* upstreamList(parts: UpstreamListParts): AsyncGenerator<ListedItem> {
   const facts = await askFacts(parts)
-  for (const agentId of parts.agentIds.length === 0 ? [null] : parts.agentIds) {
-    const seen = new Set<string>()
-    let cursor: string | null = null
-    do {
-      const page: ThreadPage = await askPage(parts, facts, agentId, cursor)
-      yield* page.threads
-      cursor = page.next
-      if (cursor !== null && seen.has(cursor))
-        throw new SourceFault('the list of the upstream does not end: a page names itself as the next')
-      if (cursor !== null) seen.add(cursor)
-    } while (cursor !== null)
+  try {
+    for (const agentId of parts.agentIds.length === 0 ? [null] : parts.agentIds) {
+      for await (const threads of threadPages({ ...parts, facts }, agentId)) yield* threads
+    }
+  } catch (error) {
+    throw error instanceof NoList ? new SourceFault(error.message + hintFor(error)) : error
   }
 }
 
 async function askFacts(parts: UpstreamListParts): Promise<RuntimeFacts> {
-  const verdict = await askRuntime(parts, parts.named, limited(parts.signal))
+  const signal = AbortSignal.any([parts.signal, AbortSignal.timeout(FACTS_TIMEOUT_MS)])
+  const verdict = await askRuntime(parts, parts.named, signal)
   if (verdict.kind !== 'runtime') throw new SourceFault(`the upstream does not answer as a runtime: ${verdict.why}`)
-  if (!hasOperation(verdict.facts, listOf(null, null).route))
-    throw new SourceFault('the upstream is a single-route runtime without a list of threads: import a file')
   return verdict.facts
 }
 
-async function askPage(
-  { upstream, basePath, headers, signal }: UpstreamListParts,
-  facts: RuntimeFacts,
-  agentId: string | null,
-  cursor: string | null,
-): Promise<ThreadPage> {
-  const asked = { ...headers, accept: 'application/json', 'accept-encoding': 'identity' }
-  const request = upstreamRequest(facts, basePath, { descriptor: listOf(agentId, cursor), headers: asked })
-  const answer = await upstream.send(request, limited(signal))
-  if (answer.outcome === 'failed') throw new SourceFault(`the upstream gave no list (${answer.detail})`)
-  const bytes = await collect(answer.body, MAX_PAGE_BYTES)
-  if (answer.status !== 200)
-    throw new SourceFault(`the upstream gave no list: it answered ${answer.status}${hintFor(answer.status)}`)
-  if (bytes === 'broke-off') throw new SourceFault('the upstream closed the connection in its list')
-  if (bytes === 'too-large') throw new SourceFault(`a page of the upstream's list is larger than ${sizeText(MAX_PAGE_BYTES)}`)
-  const value = jsonOf(bytes)
-  const page = value === undefined ? null : readThreadPage(value)
-  if (page === null) throw new SourceFault('the answer of the upstream is not a list of threads')
-  return page
-}
-
-function hintFor(status: number): string {
+function hintFor({ status }: NoList): string {
   switch (status) {
     case 400:
       return ': name an agent with --agent, which a managed runtime requires'
@@ -92,19 +61,6 @@ function hintFor(status: number): string {
     default:
       return ''
   }
-}
-
-function listOf(agentId: string | null, cursor: string | null): RouteDescriptor {
-  const query = new Map([
-    ['includeArchived', 'true'],
-    ...(agentId === null ? [] : [['agentId', agentId] as const]),
-    ...(cursor === null ? [] : [['cursor', cursor] as const]),
-  ])
-  return classify('GET', ['threads'], query) as RouteDescriptor
-}
-
-function limited(signal: AbortSignal): AbortSignal {
-  return AbortSignal.any([signal, AbortSignal.timeout(PAGE_TIMEOUT_MS)])
 }
 
 export type Whose = (item: ListedItem, scope: string) => Owner
@@ -120,7 +76,7 @@ export function byMapping(mapping: StagingTable): Whose {
     const row = mapping.ownerOf(key)
     if (row === null) return unmapped(key, 'the mapping has no owner for it')
     if (row === 'disputed') return { kind: 'problems', problems: disputes(mapping, key) }
-    return { kind: 'user', user: row.owner, line: row.line }
+    return { kind: 'user', user: row.owner === NOBODY ? NOBODY_WORD : row.owner, line: row.line }
   }
 }
 
