@@ -51,7 +51,7 @@ export function platformParts({ assertion, ...platform }: PlatformOptions): Plat
           const user = await verify(request.headers)
           if ('threadId' in route) expectThread(user, route.threadId)
         } catch (error) {
-          // eslint-disable-next-line @typescript-eslint/only-throw-error -- a response is how a hook answers
+          // oxlint-disable-next-line typescript/only-throw-error -- a response is how a hook answers
           throw Response.json({ error: 'Not authenticated' }, { status: error instanceof NotAuthenticated ? 401 : 503 })
         }
       },

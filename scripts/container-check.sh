@@ -283,7 +283,7 @@ has 'OCI labels say what it is' '"org.opencontainers.image.title":"threadwarden"
 is '/app holds what the program needs and no more' 'LICENSE config dist node_modules package.json policies' \
   "$(cd "$mounted/app" && LC_ALL=C && echo *)"
 is 'no devDependency is there, and nothing was compiled' '' \
-  "$(cd "$mounted/app/node_modules" && ls -d node typescript tap @types eslint better-sqlite3/build 2>/dev/null)"
+  "$(cd "$mounted/app/node_modules" && ls -d node typescript tap @types oxlint better-sqlite3/build 2>/dev/null)"
 is 'no database, key or npm setting got in' '' \
   "$(find "$mounted/app" "$mounted/data" \( -name '*.db*' -o -name '*.pem' -o -name '.npmrc' -o -name '.git' \) -printf '%P\n')"
 is 'no shell and no package manager is there' '' \

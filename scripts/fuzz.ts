@@ -83,8 +83,12 @@ async function main(): Promise<number> {
   for (const [at, mount] of MOUNTS.entries()) {
     const wire = await startWire(mount)
     const what = { arbitrary: wireCases(mount), examine: wire.examine, cases: overSockets, seed: seed + at }
-    const report = await follow(`over sockets: ${mount.join(', ')}`, what).finally(() => wire.close())
-    if (report.counterExample !== null) return 1
+    try {
+      const report = await follow(`over sockets: ${mount.join(', ')}`, what)
+      if (report.counterExample !== null) return 1
+    } finally {
+      await wire.close()
+    }
   }
   return 0
 }

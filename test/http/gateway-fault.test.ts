@@ -86,7 +86,7 @@ void test('a gate that fails before anything was answered is 500, whatever it fa
 
 void test('a fault that is nothing passes no gate', async (t) => {
   for (const nothing of [undefined, null, false, 0, '']) {
-    // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a library might
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- as a library might
     const gate = await before(t, { complete: () => Promise.reject(nothing) })
     t.equal((await gate.ask(REQUESTS[0]!)).status, 500)
     t.equal((await gate.told()).faults.length, 1)
@@ -101,7 +101,7 @@ void test('an answer that has begun is cut, and its line says which status its c
         complete(response) {
           response.writeHead(200, { 'content-length': 100 })
           for (const part of parts) response.write(part)
-          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- as a library might
+          // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- as a library might
           return Promise.reject(fault)
         },
       })

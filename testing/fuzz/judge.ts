@@ -75,7 +75,7 @@ export function mountRuntime(
   const hooks = {
     async onBeforeHandler({ request, route }: HookContext): Promise<never> {
       resolved(await handedOn(mode, route, request, createJsonRequest), request)
-      // eslint-disable-next-line @typescript-eslint/only-throw-error -- a response is how a hook answers
+      // oxlint-disable-next-line typescript/only-throw-error -- a response is how a hook answers
       throw new Response('{}', { status: 200, headers: { 'content-type': 'application/json', 'x-judged': 'yes' } })
     },
   }

@@ -62,7 +62,7 @@ async function readForm(pieces: Buffer[], length: number, type: string): Promise
   if (form === null) return null
   let audio: (File | string)[]
   try {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- advised against for forms without bound; this one is short
+    // oxlint-disable-next-line typescript/no-deprecated -- advised against for forms without bound; this one is short
     audio = (await new Response(new Uint8Array(form.text), { headers: { 'content-type': type } }).formData()).getAll('audio')
   } catch {
     return null
