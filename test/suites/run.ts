@@ -1,7 +1,8 @@
 /** Runs tests: progress on the way, then each failure with its file, the slowest files and one line that sums up. */
 import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -21,8 +22,9 @@ const USAGE = `Runs the tests of this repository.
 
 Suites: quick, long (all others), pairs, ${LONG_SUITES.map(({ name }) => name).join(', ')}
 
-  --list  shows the files instead of running them
-  --bail  starts no further file after one that failed
+  --list   shows the files instead of running them
+  --bail   starts no further file after one that failed
+  --times  shows the time of every file, not only of the ten slowest
 `
 
 interface Part {
@@ -131,15 +133,22 @@ function showFailure({ file, said }: FileResult): void {
   process.stdout.write(`${(lines.length === 0 ? said : lines).slice(0, MOST_LINES).join('\n')}\n`)
 }
 
-function sumUp(results: readonly FileResult[], began: number): void {
+function sumUp(results: readonly FileResult[], began: number, shown: number): void {
   const failed = results.filter(({ passed }) => !passed)
   for (const result of failed) showFailure(result)
-  const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, 10)
+  const slowest = results.toSorted((a, b) => b.seconds - a.seconds).slice(0, shown)
   process.stdout.write('\nslowest files:\n')
   for (const { file, seconds } of slowest) process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${file}\n`)
   const took = Math.round((Date.now() - began) / 1000)
   const time = `${Math.floor(took / 60)} min ${took % 60} s`
   process.stdout.write(`\n${results.length} files, ${results.length - failed.length} passed, ${failed.length} failed, ${time}\n`)
+}
+
+/** Tests of the demo install what is missing: with other packages they would replace these while tests run (scripts/setup.mjs). */
+function isInstalled(): boolean {
+  const stamp = join(ROOT, 'node_modules/.threadwarden-setup')
+  const lock = createHash('sha256').update(readFileSync(join(ROOT, 'package-lock.json')))
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === lock.digest('hex')
 }
 
 async function main(): Promise<number> {
@@ -148,6 +157,7 @@ async function main(): Promise<number> {
     options: {
       list: { type: 'boolean', default: false },
       bail: { type: 'boolean', default: false },
+      times: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
@@ -170,6 +180,10 @@ async function main(): Promise<number> {
     for (const { name, files } of parts) process.stdout.write(`${name}\n${files.map((file) => `  ${file}\n`).join('')}`)
     return 0
   }
+  if (!isInstalled()) {
+    process.stderr.write('the installed packages are not those of package-lock.json: run npm run setup\n')
+    return 2
+  }
   const began = Date.now()
   const configured = process.env['THREADWARDEN_TEST_POSTGRES']
   const server = configured === undefined ? await startServer({ settings: WITHOUT_DISK }) : null
@@ -183,7 +197,7 @@ async function main(): Promise<number> {
   } finally {
     await server?.remove()
   }
-  sumUp(results, began)
+  sumUp(results, began, values.times ? results.length : 10)
   return results.every(({ passed }) => passed) ? 0 : 1
 }
 
