@@ -5,7 +5,7 @@
  */
 import { runInput } from '../../testing/support/client.ts'
 import { gateBefore, gated, NOWHERE } from '../../testing/support/gated.ts'
-import { testEachPair } from '../../testing/support/pairs.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
 import { openRaw, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { owners, rows } from '../../testing/support/rows.ts'
 import { events, json } from '../../testing/support/upstream.ts'
@@ -13,7 +13,7 @@ import { BASE, BODY_ROUTES, codeIn, PATH_ROUTES, run } from './thread-routes.ts'
 
 const RUN = `${BASE}/agent/default/run`
 
-void testEachPair('every other route about an unknown thread writes no row, whatever the upstream says', async (t, pair) => {
+void testFirstPair('every other route about an unknown thread writes no row, whatever the upstream says', async (t, pair) => {
   const { gateway, alice, olga, upstream } = await gated(t, undefined, { pair })
   for (const answering of [json({ threads: [{ id: 't1' }] }), json({}, 404), events()]) {
     upstream.answer(answering)
@@ -32,7 +32,7 @@ void testEachPair('every other route about an unknown thread writes no row, what
   )
 })
 
-void testEachPair('a run that is refused here writes no row', async (t, pair) => {
+void testFirstPair('a run that is refused here writes no row', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { limits: { runBody: '4KiB' } } })
   const body = JSON.stringify(runInput('t1'))
   const framed = (...lines: string[]): Partial<RawRequest> => ({ framing: [...lines, `Content-Length: ${body.length}`] })
@@ -64,14 +64,14 @@ void testEachPair('a run that is refused here writes no row', async (t, pair) =>
   t.same(owners(gateway.folder), ['t1=corp:alice'], 'the honest one does')
 })
 
-void testEachPair('a run that a rule refuses writes no row', async (t, pair) => {
+void testFirstPair('a run that a rule refuses writes no row', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { ownership: { unknownThread: 'deny' } } })
   t.equal(await run(gateway, alice, 't1'), 403)
   t.same(owners(gateway.folder), [])
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a run that the upstream refused releases the thread, and another user may claim it', async (t, pair) => {
+void testFirstPair('a run that the upstream refused releases the thread, and another user may claim it', async (t, pair) => {
   const { gateway, alice, bob, upstream } = await gated(t, undefined, { pair })
   for (const status of [400, 401, 402, 403, 404, 405, 409, 410, 413, 415, 418, 422, 429, 451]) {
     const threadId = `t${status}`
@@ -88,20 +88,20 @@ void testEachPair('a run that the upstream refused releases the thread, and anot
   t.equal(codeIn(again), 'not-owner')
 })
 
-void testEachPair('many refused runs on many guessed ids leave an empty table', async (t, pair) => {
+void testFirstPair('many refused runs on many guessed ids leave an empty table', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, json({}, 404), { pair })
   await Promise.all(Array.from({ length: 100 }, (_, at) => run(gateway, alice, `guess-${at % 50}`)))
   t.equal(upstream.requests.length, 100)
   t.same(rows(gateway.folder), [])
 })
 
-void testEachPair('a connection that was refused releases the thread', async (t, pair) => {
+void testFirstPair('a connection that was refused releases the thread', async (t, pair) => {
   const { gateway, alice } = await gateBefore(t, NOWHERE, { pair })
   t.equal(await run(gateway, alice, 't1'), 502)
   t.same(owners(gateway.folder), [])
 })
 
-void testEachPair('a look at an old thread that fails or finds something claims nothing', async (t, pair) => {
+void testFirstPair('a look at an old thread that fails or finds something claims nothing', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, events(), { pair, config: { ownership: { unknownThread: 'verify' } } })
   for (const [answering, status] of [
     [json({ messages: [{ id: '1' }] }), 403],
@@ -116,7 +116,7 @@ void testEachPair('a look at an old thread that fails or finds something claims 
   t.ok(upstream.requests.every(({ target }) => !target.endsWith('/run')))
 })
 
-void testEachPair('a caller who leaves before the body is whole claims nothing', async (t, pair) => {
+void testFirstPair('a caller who leaves before the body is whole claims nothing', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, undefined, { pair })
   const body = JSON.stringify(runInput('t1'))
   for (const framing of [`Content-Length: ${body.length + 1}`, 'Transfer-Encoding: chunked']) {
@@ -137,7 +137,7 @@ void testEachPair('a caller who leaves before the body is whole claims nothing',
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a run hidden behind another request claims nothing', async (t, pair) => {
+void testFirstPair('a run hidden behind another request claims nothing', async (t, pair) => {
   const { gateway, alice, bob, upstream } = await gated(t, undefined, { pair })
   const inner = gateway.bytes({ target: RUN, token: alice, body: JSON.stringify(runInput('t1')) })
   // The length counts the hidden request in: it is the body of the outer one, and no JSON.

@@ -7,7 +7,7 @@ import type { Test } from 'tap'
 import { ROUTES } from '../../src/core/route/routes.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
 import { methodsAt } from '../../testing/support/pair.ts'
-import { testEachPair } from '../../testing/support/pairs.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
@@ -103,7 +103,7 @@ async function infoArrives(t: Test, { gateway, upstream, alice }: GatedUpstream)
   )
 }
 
-void testEachPair('a route outside the table is 404 to every caller, and 401 without a credential', async (t, pair) => {
+void testFirstPair('a route outside the table is 404 to every caller, and 401 without a credential', async (t, pair) => {
   const gate = await gated(t, undefined, { pair })
   await refusedAll(t, gate, [gate.alice, gate.olga])
   for (const target of [...UNKNOWN.map((path) => BASE + path), ...OUTSIDE]) {
@@ -113,7 +113,7 @@ void testEachPair('a route outside the table is 404 to every caller, and 401 wit
   await infoArrives(t, gate)
 })
 
-void testEachPair('in every method', async (t, pair) => {
+void testFirstPair('in every method', async (t, pair) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const method of methodsAt(pair.place, METHODS)) {
     for (const path of ['/nowhere', '/threads/t1/clear', '/agent/default', '']) {
@@ -127,7 +127,7 @@ void testEachPair('in every method', async (t, pair) => {
 for (const mode of ['required', 'optional', 'off'] as const) {
   for (const policy of [undefined, OPEN_POLICY]) {
     const opened = policy === undefined ? 'the shipped policy' : 'the most open of policies'
-    void testEachPair(`mode ${mode} and ${opened} open none of them`, async (t, pair) => {
+    void testFirstPair(`mode ${mode} and ${opened} open none of them`, async (t, pair) => {
       const signer = makeSigner()
       t.teardown(() => signer.remove())
       const gate = await gated(t, undefined, {
@@ -142,7 +142,7 @@ for (const mode of ['required', 'optional', 'off'] as const) {
   }
 }
 
-void testEachPair('a route that exists has no other method', async (t, pair) => {
+void testFirstPair('a route that exists has no other method', async (t, pair) => {
   const gate = await gated(t, undefined, { pair, policy: OPEN_POLICY })
   for (const { path } of ROUTES) {
     const allowed = ROUTES.filter((row) => row.path.join('/') === path.join('/')).map((row) => row.method as string)
