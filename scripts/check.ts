@@ -9,14 +9,13 @@ const USAGE = `What is checked without running a test: npm run check [-- --build
 
   --build  builds the gateway as well, as \`npm test\` needs it
 
-Each check is a command of its own: npm run check:types, and so on.
+Each check is a command of its own: npm run check:lint (types and lint), and so on.
 `
 
 /** The longest first, so that the last one does not run alone for long. */
 const CHECKS = [
-  'check:lint',
-  'check:types',
   'check:format',
+  'check:lint',
   'check:path',
   'check:imports',
   'check:schemas',
