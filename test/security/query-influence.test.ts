@@ -5,7 +5,7 @@
  */
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
-import { testEachPair } from '../../testing/support/pairs.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
 import { json } from '../../testing/support/upstream.ts'
 
 const BASE = '/api/copilotkit'
@@ -46,7 +46,7 @@ const QUERIES = [
   `x=${'%41'.repeat(1300)}`,
 ]
 
-void testEachPair('no query makes another request of one that is let through', async (t, pair) => {
+void testFirstPair('no query makes another request of one that is let through', async (t, pair) => {
   const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   const run = JSON.stringify(runInput('t1'))
   const requests = [
@@ -69,7 +69,7 @@ void testEachPair('no query makes another request of one that is let through', a
   }
 })
 
-void testEachPair('nor lets one through that is not', async (t, pair) => {
+void testFirstPair('nor lets one through that is not', async (t, pair) => {
   const { gateway, upstream, alice, bob } = await gated(t, undefined, { pair })
   const run = JSON.stringify(runInput('victim-1'))
   t.equal((await gateway.ask({ target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
@@ -91,7 +91,7 @@ void testEachPair('nor lets one through that is not', async (t, pair) => {
   t.equal(upstream.beginnings(), 1, 'the owner’s run, and nothing else')
 })
 
-void testEachPair('a token in a query is no credential', async (t, pair) => {
+void testFirstPair('a token in a query is no credential', async (t, pair) => {
   const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const query of [
     `access_token=${alice}`,
@@ -109,7 +109,7 @@ void testEachPair('a token in a query is no credential', async (t, pair) => {
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('an encoded question mark is part of a path, and no route has one', async (t, pair) => {
+void testFirstPair('an encoded question mark is part of a path, and no route has one', async (t, pair) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const target of ['/info%3Fx', '/threads/clear%3F', '/info%3F/threads/clear', '/threads%3FagentId=default', '/%3F/info']) {
     const { status } = await gateway.ask({ method: 'POST', target: `${BASE}${target}`, token: olga })
@@ -118,7 +118,7 @@ void testEachPair('an encoded question mark is part of a path, and no route has 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('a query with two readings is refused before anybody is asked who they are', async (t, pair) => {
+void testFirstPair('a query with two readings is refused before anybody is asked who they are', async (t, pair) => {
   const { client } = pair
   const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   for (const query of [
@@ -160,7 +160,7 @@ void testEachPair('a query with two readings is refused before anybody is asked 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('names that the route knows go on, encoded anew; those of other routes do not', async (t, pair) => {
+void testFirstPair('names that the route knows go on, encoded anew; those of other routes do not', async (t, pair) => {
   const { client } = pair
   const { gateway, upstream, alice } = await gated(t, json({ threads: [] }), { pair })
   const queries = {

@@ -5,7 +5,7 @@
  * leading slash (gRPC-Go CVE-2026-33186). The runtime resolves whatever it gets as a WHATWG URL, which folds most of these.
  */
 import { gated } from '../../testing/support/gated.ts'
-import { testEachPair } from '../../testing/support/pairs.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
 
 const BASE = '/api/copilotkit'
 const CLEAR = `${BASE}/threads/clear`
@@ -163,7 +163,7 @@ const UNREADABLE = [
   `${CLEAR}\rx`,
 ]
 
-void testEachPair('a target that a URL parser reads as another path is refused before authentication', async (t, pair) => {
+void testFirstPair('a target that a URL parser reads as another path is refused before authentication', async (t, pair) => {
   const { client } = pair
   const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const target of FOLDED_INTO_CLEAR) {
@@ -180,7 +180,7 @@ void testEachPair('a target that a URL parser reads as another path is refused b
 })
 
 for (const [what, targets] of Object.entries(READ_OTHERWISE)) {
-  void testEachPair(`${what} is refused, whatever the method and whoever asks`, async (t, pair) => {
+  void testFirstPair(`${what} is refused, whatever the method and whoever asks`, async (t, pair) => {
     const { client } = pair
     const { gateway, upstream, alice, olga } = await gated(t, undefined, { pair })
     for (const target of targets) {
@@ -202,7 +202,7 @@ for (const [what, targets] of Object.entries(READ_OTHERWISE)) {
   })
 }
 
-void testEachPair('what is no target is refused by the parser, and the connection ends', async (t, pair) => {
+void testFirstPair('what is no target is refused by the parser, and the connection ends', async (t, pair) => {
   const { client } = pair
   const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const target of UNREADABLE) {
@@ -218,7 +218,7 @@ void testEachPair('what is no target is refused by the parser, and the connectio
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('an id that is canonical and beyond its grammar is refused as an id', async (t, pair) => {
+void testFirstPair('an id that is canonical and beyond its grammar is refused as an id', async (t, pair) => {
   const { gateway, upstream, alice } = await gated(t, undefined, { pair })
   const uuid = '0f6f1a52-7a2b-4c3d-8e9f-00112233aabb'
   const ids = [
@@ -257,7 +257,7 @@ void testEachPair('an id that is canonical and beyond its grammar is refused as 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('the honest spelling of the same requests arrives', async (t, pair) => {
+void testFirstPair('the honest spelling of the same requests arrives', async (t, pair) => {
   const { gateway, upstream, olga, alice } = await gated(t, undefined, { pair })
   t.equal((await gateway.ask({ method: 'POST', target: CLEAR, token: olga })).status, 200)
   t.equal((await gateway.ask({ target: `${BASE}/info`, token: alice })).status, 200)

@@ -5,7 +5,7 @@
  */
 import { runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
-import { testEachPair } from '../../testing/support/pairs.ts'
+import { testFirstPair } from '../../testing/support/pairs.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { OPEN_POLICY } from './open-policy.ts'
 
@@ -80,7 +80,7 @@ const REFUSED: readonly (readonly [method: string, path: string, status: number]
   ['DELETE', 'memories/clear', 400],
 ]
 
-void testEachPair('a path that ends as a route and begins as another reaches nothing', async (t, pair) => {
+void testFirstPair('a path that ends as a route and begins as another reaches nothing', async (t, pair) => {
   const { gateway, upstream, alice, bob, olga } = await gated(t, events(), { pair })
   const run = JSON.stringify(runInput(VICTIM))
   t.equal((await gateway.ask({ target: `${BASE}/agent/default/run`, token: bob, body: run })).status, 200)
@@ -96,7 +96,7 @@ void testEachPair('a path that ends as a route and begins as another reaches not
   t.equal(upstream.beginnings(), 1, 'the owner’s run, and nothing else')
 })
 
-void testEachPair('nor does one without the base path, or with more before it', async (t, pair) => {
+void testFirstPair('nor does one without the base path, or with more before it', async (t, pair) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { pair })
   for (const path of ['threads/clear', 'info', `threads/${VICTIM}/messages`, 'agent/default/run']) {
     for (const prefix of [
@@ -121,7 +121,7 @@ void testEachPair('nor does one without the base path, or with more before it', 
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('words of the router are no ids, whatever the policy opens', async (t, pair) => {
+void testFirstPair('words of the router are no ids, whatever the policy opens', async (t, pair) => {
   const { gateway, upstream, olga } = await gated(t, undefined, { pair, policy: OPEN_POLICY })
   for (const [method, path, status] of REFUSED) {
     const body = /\/(?:run|connect)$/.test(path) ? { body: JSON.stringify(runInput('t1')) } : {}
@@ -131,7 +131,7 @@ void testEachPair('words of the router are no ids, whatever the policy opens', a
   t.equal(upstream.beginnings(), 0)
 })
 
-void testEachPair('the routes themselves arrive, each as the one that it is', async (t, pair) => {
+void testFirstPair('the routes themselves arrive, each as the one that it is', async (t, pair) => {
   const { gateway, upstream, olga } = await gated(t, json({}), { pair, policy: OPEN_POLICY })
   const paths = [
     ['POST', 'agent/agent/run'],

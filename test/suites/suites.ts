@@ -36,14 +36,14 @@ export const LONG_SUITES: readonly Suite[] = [
   {
     name: 'workers',
     files: ['test/workers/*.test.ts'],
-    sample: ['test/workers/ownership.test.ts', 'test/workers/revocation.test.ts'],
+    sample: ['test/workers/revocation.test.ts'],
   },
   { name: 'streams', files: ['test/streams/*.test.ts'], sample: ['test/streams/slow-reader.test.ts'] },
   { name: 'event loop', files: ['test/event-loop/*.test.ts'], sample: [] },
   {
     name: 'migrations',
     files: ['test/store/postgres-*.test.ts', 'test/postgres/*.test.ts', 'test/support/postgres.test.ts'],
-    sample: ['test/postgres/secrets.test.ts', 'test/postgres/migrating.test.ts'],
+    sample: ['test/postgres/migrating.test.ts'],
   },
   {
     name: 'command line',
