@@ -68,7 +68,7 @@ export const RULES: readonly RemovableRule[] = [
     file: 'cli/input-files.ts',
     present: 'if (bytes === null || bytes.length > limit) throw',
     removed: 'if (bytes === null) throw',
-    first: 'test/cli/*.test.ts',
+    first: 'test/cli/input-files.test.ts',
   },
   // config
   {
