@@ -13,9 +13,6 @@ const NEEDS: Readonly<Record<string, string>> = {
   systemd: 'a service manager',
 }
 
-/** Pages whose commands no test runs yet. */
-const STILL_TO_COME: readonly string[] = []
-
 const PAGES = pages().filter(({ name }) => /^docs\/(?:tutorials|how-to)\//.test(name))
 
 /** The tests without their comments. */
@@ -42,8 +39,7 @@ for (const one of PAGES) {
   if (sections.length === 0) continue
   void test(one.name, (t) => {
     const untested = sections.filter((heading) => !WHOLE.has(one.name) && !PARTS.has(`${one.name}#${heading}`))
-    if (STILL_TO_COME.includes(one.name)) t.not(untested.length, 0, 'take the page off the list of those still to come')
-    else t.same(untested, [], 'sections with commands that no runBlocks() or runSection() runs')
+    t.same(untested, [], 'sections with commands that no runBlocks() or runSection() runs')
     t.end()
   })
 }
@@ -57,11 +53,5 @@ void test('a block of commands is `sh`, `console`, or says what it needs', (t) =
       t.notMatch(language, /^(?:bash|shell|zsh|shell-session)$/, `${one.name}:${line}`)
     }
   }
-  t.end()
-})
-
-void test('the list of pages still to come has no page that is not there', (t) => {
-  const names = PAGES.map(({ name }) => name)
-  for (const name of STILL_TO_COME) t.ok(names.includes(name), name)
   t.end()
 })
