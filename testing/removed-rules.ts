@@ -130,7 +130,7 @@ export const RULES: readonly RemovableRule[] = [
     present:
       "if (document.value === null) return { ok: false, faults: [faultAt(document, [], 'is empty', 'begin it with version: 1')] }",
     removed: '',
-    first: 'test/document/*.test.ts',
+    first: 'test/config/unreadable.test.ts',
   },
   // gateway
   {
