@@ -56,7 +56,7 @@ if (process.argv.includes('--only-site')) {
 /** @param {string} option */
 const has = (option) => process.argv.includes(option)
 const forTests = has('--tests')
-// They do not depend on each other: together they take two thirds of the time.
+// They do not depend on each other.
 await Promise.all([
   // The tools of checks and tests are those of the workspace testing/.
   install(root, forTests ? 490 : 190, forTests ? [] : ['--workspaces=false']),
