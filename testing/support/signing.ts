@@ -64,8 +64,10 @@ export function assembled(header: string | Buffer, payload: string | Buffer, sig
   return `${base64url(header)}.${base64url(payload)}.${base64url(signed)}`
 }
 
+/** One time for all claims of a process: a token that is made twice is the same token, also when a second ends in between. */
+const NOW = Math.floor(Date.now() / 1000)
+
 /** Good claims, with these over them; undefined takes one out. */
 export function claims(changes: Part = {}): Part {
-  const now = Math.floor(Date.now() / 1000)
-  return { iss: 'https://login.example.com/', aud: 'chat', sub: 'alice', iat: now, exp: now + 3600, ...changes }
+  return { iss: 'https://login.example.com/', aud: 'chat', sub: 'alice', iat: NOW, exp: NOW + 3600, ...changes }
 }
