@@ -41,11 +41,13 @@ LABEL org.opencontainers.image.title="threadwarden" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}" \
   org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
+# THREADWARDEN_CONFIG: for serve, and for commands that run in the container.
 # NODE_OPTIONS: in a container of 512 MiB or less Node leaves new objects 1 MiB, and a request costs three times the CPU.
 # SQLITE_TMPDIR: SQLite writes large sorts and VACUUM to temporary files, and /tmp is read-only too.
 ENV PATH=/nodejs/bin:/usr/local/bin:/usr/bin:/bin \
   NODE_ENV=production \
   NODE_OPTIONS=--max-semi-space-size=16 \
+  THREADWARDEN_CONFIG=/etc/threadwarden/threadwarden.yaml \
   SQLITE_TMPDIR=/data
 # WORKDIR comes after the files: it would make /app the property of the user that the base image is set to.
 COPY --from=packages /build/node_modules /app/node_modules
@@ -58,4 +60,6 @@ EXPOSE 8080 8081
 # By number, so that Kubernetes can see that it is not root (runAsNonRoot).
 USER 65532:65532
 ENTRYPOINT ["node", "/app/dist/cli.js"]
-CMD ["serve", "--config", "/etc/threadwarden/threadwarden.yaml"]
+CMD ["serve"]
+# Not "ready": an unreachable upstream is no reason to restart the gateway.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["node", "/app/dist/cli.js", "health", "--probe", "live"]

@@ -276,7 +276,7 @@ echo "# /app/node_modules: $(megabytes "$(du --apparent-size -sb "$mounted/app/n
 
 is 'the user is a number other than 0' "$uid:$uid" "$(inspect '{{.User}}')"
 is 'the entry point is in exec form' '["node","/app/dist/cli.js"]' "$(inspect '{{json .Config.Entrypoint}}')"
-is 'the command serves' '["serve","--config","/etc/threadwarden/threadwarden.yaml"]' "$(inspect '{{json .Config.Cmd}}')"
+is 'the command serves' '["serve"]' "$(inspect '{{json .Config.Cmd}}')"
 is 'the ports are declared' '{"8080/tcp":{},"8081/tcp":{}}' "$(inspect '{{json .Config.ExposedPorts}}')"
 is '/data is a volume' '{"/data":{}}' "$(inspect '{{json .Config.Volumes}}')"
 has 'OCI labels say what it is' '"org.opencontainers.image.title":"threadwarden"' "$(inspect '{{json .Labels}}')"
@@ -387,13 +387,16 @@ is 'without a runtime it is not ready' 503 "$(status_of http://127.0.0.1:8081/re
 podman_ run --detach --name runtime "${locked[@]}" --network container:gateway "${configured[@]}" --entrypoint node \
   "$image" /etc/threadwarden/runtime.mjs >/dev/null
 is 'with one it is: /readyz answers' 200 "$(until_is 200 status_of http://127.0.0.1:8081/readyz)"
+within_gateway() { podman_ exec gateway node /app/dist/cli.js "$@"; }
+is 'the probe of HEALTHCHECK finds it alive' live "$(within_gateway health --probe live 2>&1 || true)"
+is '… and a probe of readiness ready' ready "$(within_gateway health 2>&1 || true)"
 is 'who brings no token is refused' 401 "$(status_of http://127.0.0.1:8080/api/copilotkit/info || true)"
 
 pid=$(podman_ inspect --format '{{.State.Pid}}' gateway)
 proc() { awk -v key="$1:" '$1 == key { $1 = ""; print substr($0, 2) }' "/proc/$pid/status"; }
 is 'the process is uid 65532 in every respect' "$uid $uid $uid $uid" "$(proc Uid)"
 is '… and gid 65532' "$uid $uid $uid $uid" "$(proc Gid)"
-is '… and the first of its container, without a shell around it' "node /app/dist/cli.js serve --config /etc/threadwarden/threadwarden.yaml" \
+is '… and the first of its container, without a shell around it' "node /app/dist/cli.js serve" \
   "$(tr '\0' ' ' <"/proc/$pid/cmdline" | sed 's/ $//')"
 is '… without capabilities' '0000000000000000 0000000000000000' "$(proc CapEff) $(proc CapBnd)"
 is '… which cannot gain privileges' 1 "$(proc NoNewPrivs)"

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import Database from 'better-sqlite3'
 import { readFileSync } from 'node:fs'
-import { SHIPPED_POLICY } from '../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../src/config/policy-file.ts'
 import { makeFolder } from '../testing/support/gateway.ts'
 import { requestBytes } from '../testing/support/raw.ts'
 import { makeSigner, type Signer } from '../testing/support/tokens.ts'
@@ -56,7 +56,7 @@ function count(name: string, text: string): number {
 
 /** The shipped policy, but for messages, which it hides too. */
 function hidingMessages(): string {
-  const shipped = readFileSync(SHIPPED_POLICY, 'utf8')
+  const shipped = readFileSync(DEFAULT_POLICY.path, 'utf8')
   return shipped
     .replace('[agent/stop, threads/messages,', '[agent/stop,')
     .replace('[threads/events, threads/state]', '[threads/events, threads/state, threads/messages]')

@@ -8,7 +8,7 @@ import type { Rules } from '../src/core/decide/rules.ts'
 import { faultLine } from '../src/document/fault.ts'
 import { loadPolicy } from '../src/policy/compile.ts'
 import { Sources } from '../src/document/sources.ts'
-import { SHIPPED_POLICY } from '../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../src/config/policy-file.ts'
 
 const PAGE = new URL('../docs/reference/default-policy.md', import.meta.url)
 
@@ -128,7 +128,7 @@ function matrices(rules: Rules): string {
   return Array.from(alike, ([text, names]) => `### ${names.join(', ')}\n\n${text}`).join('\n\n')
 }
 
-const loaded = loadPolicy(new Sources(), SHIPPED_POLICY, { issuers: ['corp'] })
+const loaded = loadPolicy(new Sources(), DEFAULT_POLICY.path, { issuers: ['corp'] })
 if (!loaded.ok) throw new Error(loaded.faults.map(faultLine).join('\n'))
 const { rules } = loaded.value.policy
 const plain = byCaller(rules, false)

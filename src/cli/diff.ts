@@ -4,6 +4,7 @@ import { loadPolicy } from '../policy/compile.ts'
 import { compare, type Comparison, type Difference } from '../tools/simulate/diff.ts'
 import { ruleText } from '../tools/simulate/decision-text.ts'
 import { surroundingsOf } from '../config/load.ts'
+import { policyFile, policyReferenceFault } from '../config/policy-file.ts'
 import type { Verdict } from '../tools/simulate/matrix.ts'
 import { CODES } from '../core/reasons.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag, UsageError } from './command.ts'
@@ -21,10 +22,10 @@ refusal looks, which parts of a request are forwarded, or which limits apply.
 The requests use every route and method, on own, shared, unowned, foreign and deleted threads, with every agent that a policy names
 and one more. The callers have the roles, permissions, claims and issuers that the policies name. Issuers, mode and userScoped come
 from the configuration. Both policies are compared as with enforcement: enforce.`,
-  positionals: { OLD: 'a policy file', NEW: 'the policy file to compare with it' },
+  positionals: { OLD: 'a policy file, or builtin:NAME for a policy of the program', NEW: 'the policy to compare with it' },
   options: { config: CONFIG, json: jsonFlag('{"same", "decisions", "callers", "agents", "cut", "differences"}') },
   exitCodes: { 0: 'no difference', 1: 'differences, an invalid file, or too many requests to compare all of them' },
-  examples: ['threadwarden diff policy.yaml new-policy.yaml'],
+  examples: ['threadwarden diff policy.yaml new-policy.yaml', 'threadwarden diff builtin:default policy.yaml'],
 
   run(values, terminal, [before, after, more]) {
     if (before === undefined || after === undefined || more !== undefined)
@@ -32,7 +33,7 @@ from the configuration. Both policies are compared as with enforcement: enforce.
     const { config } = loadConfig(terminal, values)
     const surroundings = surroundingsOf(config)
     const sources = new Sources()
-    const policies = [before, after].map((file) => loadPolicy(sources, file, surroundings))
+    const policies = [before, after].map((reference) => loadPolicy(sources, policyPath(reference), surroundings))
     const [one, other] = policies
     if (one?.ok !== true || other?.ok !== true) {
       const faults = policies.flatMap((policy) => (policy.ok ? [] : policy.faults))
@@ -46,6 +47,13 @@ from the configuration. Both policies are compared as with enforcement: enforce.
     return same && comparison.cut.length === 0 ? EXIT.fine : EXIT.failure
   },
 })
+
+/** @throws UsageError for a builtin policy that does not exist */
+function policyPath(reference: string): string {
+  const fault = policyReferenceFault(reference)
+  if (fault !== null) throw new UsageError(`${reference} ${fault.replace(' | ', ': ')}`)
+  return policyFile(reference, '.').path
+}
 
 function text(
   [before, after]: readonly [string, string],

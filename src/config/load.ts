@@ -16,6 +16,7 @@ import { inOrder, type Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
 import { checkListeners, checkMounts } from './mount-faults.ts'
+import { DEFAULT_POLICY, policyFile, policyReferenceFault, type PolicyFile } from './policy-file.ts'
 import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
 import { fillReferences, withoutPlainSecrets, type Filled } from './secrets.ts'
@@ -30,9 +31,8 @@ export interface LoadedConfig {
 
 /** What the policy loader needs, even from an invalid configuration, so that all errors are reported at once. */
 export interface Named {
-  /** Undefined for the shipped policy. */
-  readonly policy: string | undefined
-  readonly shadowPolicy: string | undefined
+  readonly policy: PolicyFile
+  readonly shadowPolicy: PolicyFile | null
   readonly places: { readonly policy: Place; readonly shadowPolicy: Place }
   readonly surroundings: {
     readonly issuers: readonly string[]
@@ -89,14 +89,15 @@ function withoutAddresses(written: unknown): unknown {
 }
 
 function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: string): Named {
-  const pathAt = (pointer: string): string | undefined => {
-    const path = valueAt(value, pointer)
-    return typeof path === 'string' && path !== '' ? resolve(folder, path) : undefined
+  const policyAt = (pointer: string): PolicyFile | null => {
+    const reference = valueAt(value, pointer)
+    const isValid = typeof reference === 'string' && reference !== '' && policyReferenceFault(reference) === null
+    return isValid ? policyFile(reference, folder) : null
   }
   const mode = valueAt(value, '/authentication/mode')
   return {
-    policy: pathAt('/policy'),
-    shadowPolicy: pathAt('/shadowPolicy'),
+    policy: policyAt('/policy') ?? DEFAULT_POLICY,
+    shadowPolicy: policyAt('/shadowPolicy'),
     places: { policy: placeIn(document, ['policy']), shadowPolicy: placeIn(document, ['shadowPolicy']) },
     surroundings: {
       issuers: keysOf(valueAt(value, '/authentication/issuers')),
@@ -168,11 +169,13 @@ function resolvePaths(config: Config, folder: string): Config {
   }
   const each = <Value extends object>(several: Readonly<Record<string, Value>>, keys: readonly (keyof Value)[]) =>
     Object.fromEntries(Object.entries(several).map(([key, one]) => [key, at(one, keys)]))
-  const { upstream, upstreams, agents, authentication, ownership, admin, identity, audit } = config
+  const { policy, shadowPolicy, upstream, upstreams, agents, authentication, ownership, admin, identity, audit } = config
   const { assertion } = identity
   const store = storeOf(ownership)
   return {
-    ...at(config, ['policy', 'shadowPolicy']),
+    ...config,
+    ...(policy === undefined ? {} : { policy: policyFile(policy, folder).path }),
+    ...(shadowPolicy === undefined ? {} : { shadowPolicy: policyFile(shadowPolicy, folder).path }),
     ...(upstream === undefined ? {} : { upstream: at(upstream, ['ca']) }),
     upstreams: each(upstreams, ['ca']),
     agents: each(agents, ['ca']),

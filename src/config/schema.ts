@@ -5,11 +5,20 @@ import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
 import { MAX_VALUES } from '../core/json/read.ts'
 import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size, text } from '../document/quantities.ts'
+import { policyReference } from './policy-file.ts'
 import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
 
 const port = z
   .union([z.int(), z.string().regex(/^\d+$/).transform(Number)], 'is not a port number | 0 to 65535')
   .refine((value) => value >= 0 && value <= 65_535, 'is not a port number | 0 to 65535')
+
+export const healthSchema = z
+  .strictObject({
+    host: text.default('0.0.0.0').describe('The address or name of the listener.'),
+    port: port.prefault(8081).describe('Its port; 0 takes a free port.'),
+  })
+  .prefault({})
+  .describe('The health listener: /livez, /readyz, /startupz and /metrics.')
 
 /** A removed rotation setting: without an error, a file that was bounded would grow without limit. */
 function rotatedByLogrotate(line: string) {
@@ -38,13 +47,7 @@ export const configSchema = z
       })
       .prefault({})
       .describe('The public listener.'),
-    health: z
-      .strictObject({
-        host: text.default('0.0.0.0').describe('The address or name of the listener.'),
-        port: port.prefault(8081).describe('Its port; 0 takes a free port.'),
-      })
-      .prefault({})
-      .describe('The health listener: /livez, /readyz, /startupz and /metrics.'),
+    health: healthSchema,
     admin: z
       .strictObject({
         host: text.default('127.0.0.1').describe('Its address or name. It speaks plain HTTP: keep it on loopback.'),
@@ -183,8 +186,10 @@ export const configSchema = z
       })
       .prefault({})
       .describe('Limits per user and per request. A policy rule can set its own.'),
-    policy: text.optional().describe('The policy file; by default the shipped policy.'),
-    shadowPolicy: text
+    policy: policyReference
+      .optional()
+      .describe('The policy: a file, or builtin:NAME for one that is part of the program (builtin:default by default).'),
+    shadowPolicy: policyReference
       .optional()
       .describe('A second policy: the gateway reports where it would decide differently, and refuses nothing because of it.'),
     workers: z

@@ -1,22 +1,20 @@
 /** Checks everything that has to be right before a gateway may start, in one place for `serve` and `validate`. */
 import { createHash } from 'node:crypto'
-import { fileURLToPath } from 'node:url'
 import { checkCertificates } from '../auth/fetching.ts'
 import { IssuerFaults, makeIssuers } from '../auth/issuer.ts'
 import { loadConfig } from '../config/load.ts'
 import { mountsOf } from '../config/mounts.ts'
+import type { PolicyFile } from '../config/policy-file.ts'
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
 import { withoutSecrets } from '../config/secrets.ts'
-import type { Outcome } from '../document/document.ts'
+import type { Outcome, Place } from '../document/document.ts'
 import { inOrder, type Fault } from '../document/fault.ts'
 import { Sources, unreadable, type FileHashes, type FileStates } from '../document/sources.ts'
 import { makeAdminCredentials } from '../http/admin/credentials.ts'
 import { checkPublishedKey, checkSigningKey } from '../http/pipeline/identity.ts'
 import { auditFileFault } from '../audit/file.ts'
 import { loadPolicy, type Policy } from '../policy/compile.ts'
-
-export const SHIPPED_POLICY = fileURLToPath(new URL('../../policies/default.yaml', import.meta.url))
 
 /** The hashes tell a worker whether keys and certificates are still the checked ones. */
 export interface Checked {
@@ -53,12 +51,10 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
   const loaded = loadConfig(file, environment, sources)
   if (loaded.named === null) return loaded
   const { policy: named, shadowPolicy, places, surroundings, secrets } = loaded.named
-  const policy =
-    // The shipped policy is a part of the program: it is not watched.
-    named === undefined
-      ? loadPolicy(new Sources(), SHIPPED_POLICY, surroundings)
-      : loadPolicy(sources, named, surroundings, places.policy)
-  const shadow = shadowPolicy === undefined ? null : loadPolicy(sources, shadowPolicy, surroundings, places.shadowPolicy)
+  const read = (one: PolicyFile, place: Place) =>
+    loadPolicy(one.isBuiltin ? new Sources() : sources, one.path, surroundings, one.isBuiltin ? undefined : place)
+  const policy = read(named, places.policy)
+  const shadow = shadowPolicy === null ? null : read(shadowPolicy, places.shadowPolicy)
   const faults = [
     ...(loaded.ok ? fileFaults(file, loaded.value.config, sources) : loaded.faults),
     ...(policy.ok ? [] : policy.faults),

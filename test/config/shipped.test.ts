@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { parse } from 'yaml'
-import { prepare, SHIPPED_POLICY } from '../../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
+import { prepare } from '../../src/snapshot/load.ts'
 
 const here = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
@@ -14,7 +15,7 @@ void test('the shipped configuration is valid and draws no warning', (t) => {
 })
 
 void test('an absent policy is the shipped one', (t) => {
-  t.equal(SHIPPED_POLICY, here('policies/default.yaml'))
+  t.equal(DEFAULT_POLICY.path, here('policies/default.yaml'))
   t.end()
 })
 

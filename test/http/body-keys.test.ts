@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { call, runInput } from '../../testing/support/client.ts'
 import { gated } from '../../testing/support/gated.ts'
-import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 
-const SHIPPED = readFileSync(SHIPPED_POLICY, 'utf8')
+const SHIPPED = readFileSync(DEFAULT_POLICY.path, 'utf8')
 
 /** The shipped policy with another line at its end. */
 function policyWith(from: string, to: string): string {

@@ -1,7 +1,7 @@
 /** The first run claims a thread; the claim goes again exactly where the run certainly did not start (docs/explanation/ownership.md). */
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
-import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { gateBefore, gated } from '../../testing/support/gated.ts'
 import { head, openRaw } from '../../testing/support/raw.ts'
@@ -97,7 +97,7 @@ void test('a caller who leaves after the run was sent keeps the claim', async (t
 })
 
 void test('a run of an operator on a thread whose owner’s first run is under way keeps the thread with its owner', async (t) => {
-  const policy = readFileSync(SHIPPED_POLICY, 'utf8').replace(
+  const policy = readFileSync(DEFAULT_POLICY.path, 'utf8').replace(
     'rules:\n',
     'rules:\n  - routes: [agent/run]\n    allow: [operator]\n    threads: [foreign]\n',
   )

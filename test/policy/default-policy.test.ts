@@ -5,7 +5,7 @@
  */
 import { test } from 'tap'
 import { ALL_ROUTES } from '../../src/core/route/routes.ts'
-import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { Sources } from '../../src/document/sources.ts'
 import { CALLERS, told, type Thread } from '../../testing/support/callers.ts'
@@ -88,7 +88,7 @@ void test('the table above has every route that exists', (t) => {
 })
 
 void test('the shipped file draws no warning and lets nothing more through than is built in', (t) => {
-  t.match(loadPolicy(new Sources(), SHIPPED_POLICY, { issuers: ['corp'] }), { ok: true, value: { warnings: [] } })
+  t.match(loadPolicy(new Sources(), DEFAULT_POLICY.path, { issuers: ['corp'] }), { ok: true, value: { warnings: [] } })
   t.same(policy.bodies, { forwardedProps: new Set(), state: 'pass', tools: 'all' })
   t.end()
 })

@@ -1,7 +1,7 @@
 /** A real gateway before an upstream that records, with issuers of the test's own, asked over raw sockets. */
 import { readFileSync } from 'node:fs'
 import type { Test } from 'tap'
-import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
 import { gateBefore } from './gated.ts'
 import { issuersOf } from './gates.ts'
 import type { TestGateway } from './gateway.ts'
@@ -41,7 +41,7 @@ export async function guarded(t: Test, issuers: Readonly<Record<string, Part>>, 
   const upstream = await startUpstream(options.answering, { pair })
   t.teardown(() => upstream.close())
   const authentication = { issuers: issuersOf(t, issuers), ...options.authentication }
-  const policy = readFileSync(SHIPPED_POLICY, 'utf8').replace(
+  const policy = readFileSync(DEFAULT_POLICY.path, 'utf8').replace(
     /^ {2}- (role|permission): (.*)$/gm,
     `  - { issuer: ${Object.keys(issuers)[0] ?? ''}, $1: $2 }`,
   )

@@ -7,11 +7,11 @@ import { faultLine, type Fault } from '../../src/document/fault.ts'
 import { loadPolicy, type LoadedPolicy, type Policy } from '../../src/policy/compile.ts'
 import { Sources } from '../../src/document/sources.ts'
 import type { PolicySurroundings } from '../../src/policy/faults.ts'
-import { SHIPPED_POLICY } from '../../src/snapshot/load.ts'
+import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
 import { makeFolder } from './gateway.ts'
 
 /** The text of the shipped policy. */
-export const SHIPPED = readFileSync(SHIPPED_POLICY, 'utf8')
+export const SHIPPED = readFileSync(DEFAULT_POLICY.path, 'utf8')
 
 /** The shipped policy with one piece of its text replaced. */
 export function edited(from: string, to: string): string {

@@ -1,6 +1,6 @@
 /** Loads a test file: reads it, finds the callers and objects that its tests name, and the policy under test. */
 import { statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { dirname } from 'node:path'
 import type { Config } from '../../config/schema.ts'
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../core/decide/principal.ts'
@@ -19,6 +19,7 @@ import { Sources } from '../../document/sources.ts'
 import { loadPolicy, type Policy } from '../../policy/compile.ts'
 import { makeUser } from './made-up-user.ts'
 import { surroundingsOf } from '../../config/load.ts'
+import { policyFile } from '../../config/policy-file.ts'
 import { testSchema, type TestFile, type TestOfFile } from './test-schema.ts'
 
 export interface LoadedTests {
@@ -47,7 +48,7 @@ export function loadTests(file: string, config: Config, policy: Policy): Outcome
   if (!parsed.ok) return parsed
   const value = parsed.value
   const tested =
-    value.policy === undefined ? null : loadPolicy(sources, resolve(dirname(file), value.policy), surroundingsOf(config))
+    value.policy === undefined ? null : loadPolicy(sources, policyFile(value.policy, dirname(file)).path, surroundingsOf(config))
   const principals = new Map<string, Principal | null>()
   const threads = new Map<string, NonNullable<OwnerRecord>>()
   const found = faultsFound(document, (report) => {

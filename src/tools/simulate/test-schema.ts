@@ -1,5 +1,6 @@
 /** The schema of policy tests: the caller, the owner of the thread, and the expected decision. */
 import { z } from 'zod'
+import { policyReference } from '../../config/policy-file.ts'
 import { text } from '../../document/quantities.ts'
 import { isAgentId, isThreadId, isUserId } from '../../core/route/ids.ts'
 import { CODES, REASONS, type Code, type Reason } from '../../core/reasons.ts'
@@ -101,7 +102,9 @@ const policyTest = z
 export const testSchema = z
   .strictObject({
     version: z.literal(1, 'must be 1').describe('The version of this format.'),
-    policy: text.optional().describe('The policy file, relative to this file. Default: the policy of the configuration.'),
+    policy: policyReference
+      .optional()
+      .describe('The policy: a file, relative to this file, or builtin:NAME. Default: the policy of the configuration.'),
     principals: z.record(z.string(), principal).describe('The callers, by a name of your choice.'),
     threads: z
       .record(
