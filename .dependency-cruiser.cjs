@@ -105,6 +105,7 @@ const ALLOWED = {
     ...port('administration', 'claims', 'observations', 'state', 'thread'),
   ],
   'tools/doctor': ['core', 'document/sources.ts', 'document/quantities.ts', 'config', 'auth', 'http', 'store', 'postgres'],
+  'tools/init': ['core', 'auth/fetching.ts', 'jwt', 'http/upstream', 'http/pipeline/history.ts'],
   'sdk/agent': ['jwt', 'core/json/pointer.ts', 'core/wire/addresses.ts'],
   'sdk/hooks': ['core', 'document', 'config', 'http', 'observe', 'snapshot', 'gateway'],
   cli: [
