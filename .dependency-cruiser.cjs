@@ -111,6 +111,7 @@ const ALLOWED = {
   cli: [
     'core',
     'document',
+    'auth/fetching.ts',
     'config',
     'policy',
     'operator',

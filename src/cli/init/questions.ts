@@ -75,7 +75,7 @@ async function upstreamFrom(terminal: Terminal, request: Request, inquiries: Inq
     return [next, await inquiries.upstream(next)] as const
   } catch (error) {
     if (!(error instanceof NotRuntime)) throw error
-    complain(terminal, error.message)
+    explain(terminal, error)
     const id = await ask('If it is an AG-UI agent, its id (empty: another URL)', '')
     if (id === '') throw new UsageError('correct the URL, such as http://127.0.0.1:4000/api/copilotkit')
     const agent = { ...next, agentId: readKey('the id', id) }
@@ -95,10 +95,13 @@ async function untilGiven<T>(terminal: Terminal, attempt: () => Promise<T>): Pro
       return await attempt()
     } catch (error) {
       if (error instanceof UsageError) complain(terminal, error.message)
-      else if (error instanceof NotFound) {
-        complain(terminal, error.message)
-        complain(terminal, `  → ${error.remedy}`)
-      } else throw error
+      else if (error instanceof NotFound) explain(terminal, error)
+      else throw error
     }
   }
+}
+
+function explain(terminal: Terminal, { message, remedy }: NotFound): void {
+  complain(terminal, message)
+  complain(terminal, `  → ${remedy}`)
 }

@@ -31,7 +31,8 @@ export function save(terminal: Terminal, out: string, force: boolean, text: stri
     const prepared = prepare(draft, terminal.env)
     const named = (fault: Fault): Fault => ({ ...fault, file: out })
     if (!prepared.ok) {
-      for (const fault of prepared.faults) complain(terminal, `error: ${faultLine(named(fault))}`)
+      // The file does not exist, so its lines mean nothing.
+      for (const { line: _line, ...fault } of prepared.faults) complain(terminal, `error: ${faultLine(named(fault))}`)
       throw new CommandFailed('nothing was written: correct the options')
     }
     if (isStdout) terminal.stdout.write(text)

@@ -8,7 +8,7 @@ export class NotFound extends Error {
   }
 }
 
-/** A server answers, but not as a runtime: it may be an agent. */
+/** A server answers, but does not show that it is a runtime: it may be an agent. */
 export class NotRuntime extends NotFound {
   override readonly name = 'NotRuntime'
 }

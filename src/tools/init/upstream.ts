@@ -92,9 +92,9 @@ function explainVerdict(verdict: Verdict | undefined, origin: string): NotFound 
     return new NotFound(`${origin} is there, but gives no usable answer: ${why}`, 'start its runtime, or look at its log')
   }
   if (/answered 40[13]$/.test(why)) {
-    return new NotFound(
+    return new NotRuntime(
       `${origin} requires a credential: ${why}`,
-      'name a file with one: --upstream-header authorization=FILE, with the header that the runtime checks',
+      'name a file with the header that it checks, such as --upstream-header x-service-token=FILE; for an AG-UI agent without a runtime, add --agent ID',
     )
   }
   return new NotRuntime(
