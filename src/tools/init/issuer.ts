@@ -7,8 +7,8 @@ import { keyFromJwk } from '../../jwt/key.ts'
 import { MAX_KEYS, metadataUri } from '../../jwt/key-source.ts'
 import { NotFound } from './not-found.ts'
 
-/** Longer addresses are mistakes, and fill the terminal. */
 const MAX_URL = 2000
+const MAX_SHOWN = 200
 
 export interface IssuerPlace {
   readonly issuer: string
@@ -78,8 +78,13 @@ function metadataOf(issuer: string, fetching: Fetching): Promise<Document> {
 function issuerIn(metadata: Document, asked: string): string {
   const named = metadata['issuer']
   if (typeof named === 'string' && withoutSlash(named) === withoutSlash(asked)) return named
-  const shown = typeof named === 'string' && URL.canParse(named) ? new URL(named).href.slice(0, 200) : 'no URL'
-  throw new NotFound(`${metadataUri(asked)} names another issuer: ${shown}`, 'pass the issuer exactly as in iss of its tokens')
+  const shown = typeof named === 'string' && isPlain(named) ? `: ${named}` : ''
+  throw new NotFound(`${metadataUri(asked)} names another issuer${shown}`, 'pass the issuer exactly as in iss of its tokens')
+}
+
+/** True for an address that can be shown: without a query, encoded characters, or text for the reader. */
+function isPlain(uri: string): boolean {
+  return uri.length <= MAX_SHOWN && /^https?:\/\/[A-Za-z0-9.:[\]-]+(?:\/[A-Za-z0-9._~-]+)*\/?$/.test(uri)
 }
 
 function withoutSlash(text: string): string {
@@ -94,7 +99,7 @@ function keySetOf(metadata: Document, fetching: Fetching, issuer: string): strin
 
 function endpointIn(metadata: Document, fetching: Fetching): string | null {
   const uri = metadata['introspection_endpoint']
-  return typeof uri === 'string' && uri.length <= MAX_URL && fetching.allowed(uri) ? new URL(uri).href : null
+  return typeof uri === 'string' && isPlain(uri) && fetching.allowed(uri) ? uri : null
 }
 
 async function fetched(uri: string, fetching: Fetching, missing = 'check the address of its keys'): Promise<Document> {
