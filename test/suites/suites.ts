@@ -53,8 +53,14 @@ export const LONG_SUITES: readonly Suite[] = [
       'test/cli/new-objects.test.ts',
       'test/cli/old-node.test.ts',
       'test/cli/full-disk.test.ts',
+      'test/cli/init-runtimes.test.ts',
     ],
     sample: [],
+  },
+  {
+    name: 'package',
+    files: ['test/package/*.test.ts'],
+    sample: ['test/package/contents.test.ts', 'test/package/copied.test.ts'],
   },
   {
     name: 'whole systems',
