@@ -2,6 +2,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+/** The longest that one file may take. */
+export const FILE_LIMIT_MS = 300_000
+
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Suite {
