@@ -1,5 +1,5 @@
 /** The Kustomize overlays, built by kubectl. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { ROOT } from '../suites/suites.ts'
@@ -62,8 +62,7 @@ export const BUILDS: readonly Build[] = [
 
 /** What kubectl builds. Both versions of it build the same, without a warning. */
 export function built({ path, components = [] }: Pick<Build, 'path' | 'components'>): string {
-  const { folder: home, remove } = makeFolder()
-  const copy = mkdtempSync(join(FOLDER, '.test-'))
+  const { folder: copy, remove } = makeFolder()
   try {
     const to = (name: string): string => relative(copy, join(FOLDER, name))
     writeFileSync(
@@ -75,12 +74,11 @@ export function built({ path, components = [] }: Pick<Build, 'path' | 'component
       }),
     )
     const target = components.length === 0 ? join(FOLDER, path) : copy
-    const [newest, ...others] = TOOLS.map(({ kubectl }) => runTool(kubectl, ['kustomize', target], home))
+    const [newest, ...others] = TOOLS.map(({ kubectl }) => runTool(kubectl, ['kustomize', target], copy))
     if (newest?.code !== 0 || newest.stderr !== '') throw new Error(newest?.stderr)
     for (const other of others) if (other.stdout !== newest.stdout) throw new Error(`another kubectl builds ${path} differently`)
     return newest.stdout
   } finally {
-    rmSync(copy, { recursive: true })
     remove()
   }
 }
@@ -94,4 +92,3 @@ export const one = (objects: readonly KubernetesObject[], kind: string, name: st
   if (found === undefined) throw new Error(`no ${kind} ${name}`)
   return found
 }
-

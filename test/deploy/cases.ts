@@ -27,7 +27,11 @@ export const STANDALONE: Values = {
   config: { upstream: UPSTREAM, authentication: AUTHENTICATION, ownership: SQLITE },
   runtime: { selector: { app: 'chat-runtime' } },
 }
-export const POSTGRES: Values = { ...STANDALONE, replicas: 2, config: { ...(STANDALONE['config'] as Values), ownership: POSTGRESQL } }
+export const POSTGRES: Values = {
+  ...STANDALONE,
+  replicas: 2,
+  config: { ...(STANDALONE['config'] as Values), ownership: POSTGRESQL },
+}
 export const SIDECAR: Values = {
   topology: 'sidecar',
   config: { upstream: { basePath: '/api/copilotkit' }, authentication: AUTHENTICATION, ownership: SQLITE },
@@ -61,7 +65,9 @@ export function merged(one: Values, other: Values): Values {
     const before = one[key]
     return [key, isObject(before) && isObject(value) ? merged(before, value) : value]
   })
-  return Object.fromEntries(Object.entries({ ...one, ...(Object.fromEntries(pairs) as Values) }).filter(([, value]) => value !== null))
+  return Object.fromEntries(
+    Object.entries({ ...one, ...(Object.fromEntries(pairs) as Values) }).filter(([, value]) => value !== null),
+  )
 }
 
 export const CASES: readonly Case[] = [
@@ -98,7 +104,9 @@ export const CASES: readonly Case[] = [
     name: 'an Ingress of another controller',
     values: merged(POSTGRES, {
       ingress: { enabled: true, className: 'haproxy', annotations: { 'haproxy.org/timeout-server': '120s' } },
-      networkPolicy: { callers: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'haproxy-controller' } } }] },
+      networkPolicy: {
+        callers: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'haproxy-controller' } } }],
+      },
     }),
     surroundings: AROUND,
     kinds: { ...BASE, Ingress: 1 },
@@ -132,7 +140,12 @@ export const CASES: readonly Case[] = [
       replicas: 3,
       existingSecret: 'chat-secrets',
       config: { ownership: POSTGRESQL },
-      runtime: { port: 3000, initContainers: [], volumes: [{ name: 'cache', emptyDir: {} }], container: { volumeMounts: [{ name: 'cache', mountPath: '/cache' }] } },
+      runtime: {
+        port: 3000,
+        initContainers: [],
+        volumes: [{ name: 'cache', emptyDir: {} }],
+        container: { volumeMounts: [{ name: 'cache', mountPath: '/cache' }] },
+      },
       autoscaling: { enabled: true },
       serviceMonitor: { enabled: true },
       prometheusRule: { enabled: true },
@@ -179,7 +192,9 @@ export const CASES: readonly Case[] = [
       config: {
         listen: { port: 9000, trustedProxies: ['10.0.0.0/8'] },
         health: { port: 9001 },
-        upstreams: { legal: { url: 'http://legal:4000', basePath: '/api/copilotkit', publicPath: '/legal/copilotkit', headers: TOKEN } },
+        upstreams: {
+          legal: { url: 'http://legal:4000', basePath: '/api/copilotkit', publicPath: '/legal/copilotkit', headers: TOKEN },
+        },
         agents: { research: { url: 'http://research:5000', headers: TOKEN } },
         policy: './policy.yaml',
       },
@@ -203,7 +218,12 @@ export const CASES: readonly Case[] = [
       tolerations: [{ key: 'dedicated', operator: 'Exists' }],
       affinity: { podAntiAffinity: {} },
       topologySpreadConstraints: [
-        { topologyKey: 'kubernetes.io/hostname', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule', labelSelector: { matchLabels: { team: 'chat' } } },
+        {
+          topologyKey: 'kubernetes.io/hostname',
+          maxSkew: 1,
+          whenUnsatisfiable: 'DoNotSchedule',
+          labelSelector: { matchLabels: { team: 'chat' } },
+        },
       ],
       extraEnv: [{ name: 'TZ', value: 'UTC' }],
       extraVolumes: [{ name: 'ca', configMap: { name: 'chat-threadwarden' } }],
@@ -228,7 +248,11 @@ export interface Refusal {
 }
 
 export const REFUSALS: readonly Refusal[] = [
-  { name: 'several replicas on SQLite', values: merged(STANDALONE, { replicas: 2 }), message: /replicas: 2 needs PostgreSQL.*Set config\.ownership\.store/ },
+  {
+    name: 'several replicas on SQLite',
+    values: merged(STANDALONE, { replicas: 2 }),
+    message: /replicas: 2 needs PostgreSQL.*Set config\.ownership\.store/,
+  },
   {
     name: 'autoscaling on SQLite',
     values: merged(STANDALONE, { autoscaling: { enabled: true } }),
@@ -253,7 +277,10 @@ export const REFUSALS: readonly Refusal[] = [
     name: 'claim of one of several upstreams in a migration',
     values: merged(POSTGRES, {
       migrate: true,
-      config: { ownership: { unknownThread: 'deny' }, agents: { research: { url: 'http://research:5000', unknownThread: 'claim' } } },
+      config: {
+        ownership: { unknownThread: 'deny' },
+        agents: { research: { url: 'http://research:5000', unknownThread: 'claim' } },
+      },
     }),
     message: /unknownThread: claim together with migrate: true/,
   },
@@ -333,8 +360,20 @@ export const REFUSALS: readonly Refusal[] = [
     message: /enforcement/,
   },
   { name: 'another topology', values: merged(STANDALONE, { topology: 'side-car' }), message: /topology/ },
-  { name: 'autoscaling by nothing', values: merged(POSTGRES, { autoscaling: { enabled: true, openStreams: 0, cpu: 0 } }), message: /autoscaling/ },
+  {
+    name: 'autoscaling by nothing',
+    values: merged(POSTGRES, { autoscaling: { enabled: true, openStreams: 0, cpu: 0 } }),
+    message: /autoscaling/,
+  },
   { name: 'a route without a parent', values: merged(POSTGRES, { httpRoute: { enabled: true } }), message: /parentRefs/ },
-  { name: 'a volume for several pods', values: merged(STANDALONE, { persistence: { accessModes: ['ReadWriteMany'] } }), message: /accessModes/ },
-  { name: 'a port from the environment', values: merged(STANDALONE, { config: { listen: { port: '${env:PORT}' } } }), message: /port/ },
+  {
+    name: 'a volume for several pods',
+    values: merged(STANDALONE, { persistence: { accessModes: ['ReadWriteMany'] } }),
+    message: /accessModes/,
+  },
+  {
+    name: 'a port from the environment',
+    values: merged(STANDALONE, { config: { listen: { port: '${env:PORT}' } } }),
+    message: /port/,
+  },
 ]

@@ -93,7 +93,9 @@ function volumes(objects: readonly KubernetesObject[], { pod }: Workload, { secr
       ...(mounts.some((mount) => mount.name === name) ? [] : [`the volume ${name} is not mounted`]),
     ]),
     ...mounts.filter(({ name }) => !declared.includes(name)).map(({ name }) => `no volume ${name}`),
-    ...mounts.filter(({ subPath }) => subPath !== undefined).map(({ name }) => `${name} is mounted with subPath: it never changes`),
+    ...mounts
+      .filter(({ subPath }) => subPath !== undefined)
+      .map(({ name }) => `${name} is mounted with subPath: it never changes`),
   ]
 }
 
@@ -178,7 +180,9 @@ function grace({ gateway, pod, isSidecar }: Workload, { shutdown }: Config): rea
   const hook = gateway?.lifecycle?.preStop?.exec?.command.join(' ') ?? ''
   return [
     ...(delay + MARGIN_S < own ? [] : ['the grace period of the gateway is not longer than its drain']),
-    ...(own + (isSidecar ? RUNTIME_STOP_S : 0) <= all ? [] : ['the pod is killed before the gateway and the runtime have stopped']),
+    ...(own + (isSidecar ? RUNTIME_STOP_S : 0) <= all
+      ? []
+      : ['the pod is killed before the gateway and the runtime have stopped']),
     ...(!isSidecar && own !== all ? ['the gateway does not use the whole grace period'] : []),
     ...(isSidecar && !hook.includes('SIGTERM') ? ['the gateway drains only after the runtime has stopped'] : []),
     ...(!isSidecar && hook !== '' ? ['a hook takes time from the drain'] : []),
@@ -188,7 +192,11 @@ function grace({ gateway, pod, isSidecar }: Workload, { shutdown }: Config): rea
   ]
 }
 
-function store(objects: readonly KubernetesObject[], { object, pod, gateway }: Workload, { ownership }: Config): readonly string[] {
+function store(
+  objects: readonly KubernetesObject[],
+  { object, pod, gateway }: Workload,
+  { ownership }: Config,
+): readonly string[] {
   const { replicas, strategy } = object.spec as {
     replicas?: number
     strategy?: { type: string; rollingUpdate?: { maxUnavailable: number } }
@@ -267,7 +275,9 @@ function serviceFaults(
   ]
   const isRuntime = selected.some(({ gateway }) => gateway === undefined) || elsewhere.length > 0
   const isHealth = selected.some(({ gateway }) =>
-    ports.some((port) => gateway?.ports?.some(({ name, containerPort }) => name === 'health' && containerPort === port.targetPort)),
+    ports.some((port) =>
+      gateway?.ports?.some(({ name, containerPort }) => name === 'health' && containerPort === port.targetPort),
+    ),
   )
   return [
     ...(known.length === 0 ? [`the Service ${metadata.name} selects no pods`] : []),
@@ -366,7 +376,9 @@ function policiesFor(
   const isOpen = (labels: Labels): boolean =>
     !policies.some(({ spec }) => selects((spec as { podSelector: { matchLabels: Labels } }).podSelector.matchLabels, labels))
   return [
-    ...workloads.filter(({ labels }) => !hasNoPolicies && isOpen(labels)).map(({ object }) => `no NetworkPolicy for ${object.metadata.name}`),
+    ...workloads
+      .filter(({ labels }) => !hasNoPolicies && isOpen(labels))
+      .map(({ object }) => `no NetworkPolicy for ${object.metadata.name}`),
     ...pods.filter(({ labels }) => !isRuntimeOpen && isOpen(labels)).map(() => 'callers reach the runtime without the gateway'),
   ]
 }
@@ -404,7 +416,9 @@ function routeFaults(
       ({ metadata, spec: { ports } }) =>
         metadata.name === service &&
         metadata.labels?.['app.kubernetes.io/component'] === 'gateway' &&
-        (ports as readonly Port[]).some(({ name, port }) => (wanted.name === undefined ? port === wanted.number : name === wanted.name)),
+        (ports as readonly Port[]).some(({ name, port }) =>
+          wanted.name === undefined ? port === wanted.number : name === wanted.name,
+        ),
     )
   const certificates = objects.filter((object) => object.kind === 'Certificate')
   if (kind === 'Ingress') {
@@ -421,7 +435,9 @@ function routeFaults(
           .filter(({ backend: { service } }) => !hasPort(service.name, service.port))
           .map(({ backend }) => `the Ingress leads to no port of the gateway: ${backend.service.name}`),
       ),
-      ...rules.filter(({ host }) => tls?.some(({ hosts }) => hosts.includes(host)) !== true).map(({ host }) => `${host} has no TLS`),
+      ...rules
+        .filter(({ host }) => tls?.some(({ hosts }) => hosts.includes(host)) !== true)
+        .map(({ host }) => `${host} has no TLS`),
       ...certificateFaults(certificates, tls?.map(({ secretName }) => secretName) ?? []),
     ]
   }

@@ -16,7 +16,10 @@ void test('every base, overlay and component is built by a test', (t) => {
     ...BUILDS.flatMap(({ components = [] }) => components.map((name) => `components/${name}`)),
     ...inOverlays,
   ]
-  t.same(folders.filter((folder) => !tested.includes(folder)), [])
+  t.same(
+    folders.filter((folder) => !tested.includes(folder)),
+    [],
+  )
   t.end()
 })
 
@@ -70,8 +73,8 @@ void test('with SQLite instead of PostgreSQL, one gateway has the volume', (t) =
       : {
           ...object,
           data: {
-            'threadwarden.yaml': object.data!['threadwarden.yaml']!
-              .replace(/postgres:\/\/\S+/, 'sqlite:/data/ownership.db')
+            'threadwarden.yaml': object
+              .data!['threadwarden.yaml']!.replace(/postgres:\/\/\S+/, 'sqlite:/data/ownership.db')
               .replace(/ {2}postgres:\n.*\n/, ''),
           },
         },
@@ -89,7 +92,10 @@ void test('the drop-in changes one Service, and the way back restores it', (t) =
   const changed = one(switched, 'Service', 'chat')
   const selectorOf = ({ spec }: KubernetesObject): Labels => (spec as { selector: Labels }).selector
 
-  t.notOk(installed.some(({ metadata }) => metadata.name === 'chat'), 'installing changes nothing that callers use')
+  t.notOk(
+    installed.some(({ metadata }) => metadata.name === 'chat'),
+    'installing changes nothing that callers use',
+  )
   t.notOk(selects(selectorOf(service), gateway.labels), 'before the switch, no caller reaches the gateway')
   t.notOk(selects(selectorOf(changed), RUNTIME.labels), 'after it, none reaches the runtime')
   t.ok(selects(selectorOf(changed), gateway.labels))
@@ -103,8 +109,13 @@ void test('the drop-in changes one Service, and the way back restores it', (t) =
   t.same(outside(changed), outside(service), 'callers use the same port')
   t.notOk(selectorOf(one(installed, 'Service', 'chat-runtime-direct'))['app.kubernetes.io/name'] === 'threadwarden')
 
-  const added = locked.filter((object) => !switched.some(({ kind, metadata }) => kind === object.kind && metadata.name === object.metadata.name))
-  t.same(added.map(({ kind, metadata }) => `${kind} ${metadata.name}`), ['NetworkPolicy chat-runtime-from-threadwarden-only'])
+  const added = locked.filter(
+    (object) => !switched.some(({ kind, metadata }) => kind === object.kind && metadata.name === object.metadata.name),
+  )
+  t.same(
+    added.map(({ kind, metadata }) => `${kind} ${metadata.name}`),
+    ['NetworkPolicy chat-runtime-from-threadwarden-only'],
+  )
   t.same(
     locked.filter((object) => !added.includes(object)),
     switched,
