@@ -10,6 +10,7 @@ import { test } from 'tap'
 import { parse } from 'yaml'
 import packageJson from '../../package.json' with { type: 'json' }
 import { makeFolder } from '../../testing/support/gateway.ts'
+import { page } from '../docs/markdown.ts'
 import { ROOT } from '../suites/suites.ts'
 import { CASES, merged, POSTGRES, REFUSALS, SIDECAR, STANDALONE } from './cases.ts'
 import { validateConfigurations } from './configurations.ts'
@@ -134,7 +135,7 @@ void test('a runtime Service of the cluster that is public is refused at the ins
   }
   t.match(await install(), {
     code: 1,
-    output: /The Service chat\/chat-runtime of the runtime is a LoadBalancer.*Change its type to ClusterIP/,
+    output: /The Service chat-runtime of the runtime is a LoadBalancer.*Change its type to ClusterIP/,
   })
   type = 'ClusterIP'
   const asked = requests.length
@@ -158,19 +159,31 @@ void test('only a change that a running gateway cannot apply restarts the pods',
     { files: { 'policy.yaml': 'x' } },
   ]
   for (const change of reloaded) t.equal(restartKeys(merged(POSTGRES, change)), before, JSON.stringify(change))
-  // docs/how-to/operate/reload.md has the list.
-  const restarting = [
-    { config: { listen: { trustedProxies: ['10.0.0.0/8'] } } },
-    { config: { health: { port: 9001 } } },
-    { config: { admin: { credentialFile: '/etc/threadwarden/secrets/admin' } } },
-    { config: { ownership: { store: 'postgres://threadwarden@other/threadwarden' } } },
-    { config: { ownership: { postgres: { pool: 20 } } } },
-    { config: { limits: { headers: '32KiB' } } },
-    { config: { limits: { bodiesInFlight: '64MiB' } } },
-    { config: { audit: { to: 'stdout' } } },
-    { config: { workers: 2 } },
-  ]
-  for (const change of restarting) t.not(restartKeys(merged(POSTGRES, change)), before, JSON.stringify(change))
+  const restarting: Readonly<Record<string, unknown>> = {
+    'listen.host': { config: { listen: { host: '::' } } },
+    'listen.port': { config: { listen: { port: 9000 } } },
+    'listen.trustedProxies': { config: { listen: { trustedProxies: ['10.0.0.0/8'] } } },
+    'health.host': { config: { health: { host: '::' } } },
+    'health.port': { config: { health: { port: 9001 } } },
+    admin: { config: { admin: { credentialFile: '/etc/threadwarden/secrets/admin' } } },
+    'admin.host': { config: { admin: { host: '::1' } } },
+    'admin.port': { config: { admin: { port: 9091 } } },
+    'ownership.store': { config: { ownership: { store: 'postgres://threadwarden@other/threadwarden' } } },
+    'ownership.postgres': { config: { ownership: { postgres: { pool: 20 } } } },
+    'limits.headers': { config: { limits: { headers: '32KiB' } } },
+    'limits.bodiesInFlight': { config: { limits: { bodiesInFlight: '64MiB' } } },
+    audit: { config: { audit: { to: 'stdout' } } },
+    workers: { config: { workers: 2 } },
+  }
+  const [, list = ''] = page('docs/how-to/operate/reload.md').text.split('cannot be changed at runtime.')
+  const listed = [...list.split('\n\n')[1]!.matchAll(/`([\w.]+)`/g)].map(([, key]) => key)
+  t.same(Object.keys(restarting).toSorted(), listed.toSorted(), 'docs/how-to/operate/reload.md has the same keys')
+  // Each change is one of a key that is there already.
+  const admin = { config: { admin: { host: '127.0.0.1', port: 9090 } } }
+  for (const [key, change] of Object.entries(restarting)) {
+    const base = key.startsWith('admin.') ? merged(POSTGRES, admin) : POSTGRES
+    t.not(restartKeys(merged(base, change as Record<string, unknown>)), restartKeys(base), key)
+  }
   t.end()
 })
 

@@ -73,10 +73,11 @@
 {{- $host := (urlParse (default "" $one.url)).host | regexFind "^[^:]*" -}}
 {{- $names := splitList "." $host -}}
 {{- $namespace := ternary (index (append $names "") 1) $.Release.Namespace (gt (len $names) 1) -}}
+{{- /* In another namespace, the user of Helm may not be allowed to read Services, and lookup would fail. */ -}}
+{{- if eq $namespace $.Release.Namespace -}}
 {{- $service := lookup "v1" "Service" $namespace (first $names) -}}
-{{- if $service -}}
-{{- if has $service.spec.type (list "LoadBalancer" "NodePort") -}}
-{{- fail (printf "The Service %s/%s of the runtime is a %s, so that callers bypass the gateway. Change its type to ClusterIP, or use a second Service of type ClusterIP and delete this one" $namespace (first $names) $service.spec.type) -}}
+{{- if has (dig "spec" "type" "ClusterIP" $service) (list "LoadBalancer" "NodePort") -}}
+{{- fail (printf "The Service %s of the runtime is a %s, so that callers bypass the gateway. Change its type to ClusterIP, or use a second Service of type ClusterIP and delete this one" (first $names) $service.spec.type) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
