@@ -1,7 +1,16 @@
 /** What is wrong with manifests that are valid each by itself: names that do not fit, access that is too wide, time that is too short. */
 import { parse } from 'yaml'
 import packageJson from '../../package.json' with { type: 'json' }
-import { selects, workloadsOf, type Container, type KubernetesObject, type Labels, type Pod, type Workload } from './objects.ts'
+import {
+  selectorOf,
+  selects,
+  workloadsOf,
+  type Container,
+  type KubernetesObject,
+  type Labels,
+  type Pod,
+  type Workload,
+} from './objects.ts'
 
 /** What the operator has besides the manifests. */
 export interface Surroundings {
@@ -50,7 +59,7 @@ export function findings(objects: readonly KubernetesObject[], surroundings: Sur
       ...gatewayFaults(objects, workload, surroundings),
     ]),
     ...ofKind('Service').flatMap((service) => serviceFaults(service, workloads, surroundings)),
-    ...ofKind('PodDisruptionBudget').flatMap((budget) => selectsSome(budget, budget.spec.selector.matchLabels, workloads)),
+    ...ofKind('PodDisruptionBudget').flatMap((budget) => selectsSome(budget, selectorOf(budget, 'selector'), workloads)),
     ...ofKind('HorizontalPodAutoscaler').flatMap((scaler) => scalerFaults(scaler, workloads)),
     ...ofKind('NetworkPolicy').flatMap((policy) => policyFaults(policy, workloads, surroundings)),
     ...ofKind('ServiceMonitor').flatMap((monitor) => monitorFaults(monitor, ofKind('Service'))),
@@ -73,9 +82,7 @@ function names(objects: readonly KubernetesObject[]): readonly string[] {
 }
 
 function ownSelector({ object, labels }: Workload): readonly string[] {
-  return selects(object.spec.selector.matchLabels as Labels, labels)
-    ? []
-    : [`${object.metadata.name}: the selector does not select its pods`]
+  return selects(selectorOf(object, 'selector'), labels) ? [] : [`${object.metadata.name}: the selector does not select its pods`]
 }
 
 function volumes(objects: readonly KubernetesObject[], { pod }: Workload, { secrets = {} }: Surroundings): readonly string[] {
@@ -137,15 +144,15 @@ function gatewayFaults(objects: readonly KubernetesObject[], workload: Workload,
   const text = configurationOf(objects, workload)
   if (text === undefined) return ['the gateway has no threadwarden.yaml in /etc/threadwarden']
   const config = parse(text) as Config
-  const ports = Object.fromEntries((gateway.ports ?? []).map(({ name, containerPort }) => [name, containerPort]))
+  const ports = new Map((gateway.ports ?? []).map(({ name, containerPort }) => [name, containerPort]))
   const probes = { startupProbe: '/startupz', livenessProbe: '/livez', readinessProbe: '/readyz' } as const
   const others = pod.containers.filter((container) => container !== gateway)
   return [
     ...(gateway.image.endsWith(`:${packageJson.version}`) || gateway.image.includes('@sha256:')
       ? []
       : [`the image ${gateway.image} is not of version ${packageJson.version}`]),
-    ...(ports['gateway'] === config.listen.port ? [] : ['the port gateway is not listen.port']),
-    ...(ports['health'] === config.health.port ? [] : ['the port health is not health.port']),
+    ...(ports.get('gateway') === config.listen.port ? [] : ['the port gateway is not listen.port']),
+    ...(ports.get('health') === config.health.port ? [] : ['the port health is not health.port']),
     ...Object.entries(probes)
       .filter(([probe, path]) => {
         const asked = gateway[probe as keyof typeof probes]?.httpGet
@@ -208,8 +215,8 @@ function store(
   }
   const mount = gateway?.volumeMounts?.find(({ mountPath }) => mountPath === '/data')
   const claim = pod.volumes?.find(({ name }) => name === mount?.name)?.persistentVolumeClaim?.claimName
-  const modes = objects.find(({ kind, metadata }) => kind === 'PersistentVolumeClaim' && metadata.name === claim)?.spec
-    ?.accessModes as readonly string[] | undefined
+  const bound = objects.find(({ kind, metadata }) => kind === 'PersistentVolumeClaim' && metadata.name === claim)
+  const modes = (bound?.spec as { accessModes: readonly string[] } | undefined)?.accessModes
   return [
     ...(replicas === 1 ? [] : ['several replicas share a SQLite file']),
     ...(strategy?.type === 'Recreate' && strategy.rollingUpdate === undefined
@@ -269,7 +276,7 @@ function serviceFaults(
   const { selector, ports, type } = spec as { selector: Labels; ports: readonly Port[]; type?: string }
   const selected = workloads.filter(({ labels }) => selects(selector, labels))
   const elsewhere = pods.filter(({ labels }) => selects(selector, labels))
-  const known = [
+  const known: readonly (readonly (number | string)[])[] = [
     ...selected.map(({ pod }) => [...(pod.initContainers ?? []), ...pod.containers].flatMap(portsOf)),
     ...elsewhere.map((pod) => pod.ports),
   ]
@@ -292,11 +299,19 @@ function serviceFaults(
   ]
 }
 
+function portsOfService({ spec }: KubernetesObject): readonly Port[] {
+  return (spec as { ports: readonly Port[] }).ports
+}
+
 function portsOf({ ports = [] }: Container): readonly (number | string)[] {
   return ports.flatMap(({ name, containerPort }) => (name === undefined ? [containerPort] : [containerPort, name]))
 }
 
-function selectsSome({ kind, metadata }: KubernetesObject, labels: Labels, workloads: readonly Workload[]): readonly string[] {
+function selectsSome(
+  { kind, metadata }: KubernetesObject,
+  labels: Labels | undefined,
+  workloads: readonly Workload[],
+): readonly string[] {
   return workloads.some((workload) => selects(labels, workload.labels)) ? [] : [`${kind} ${metadata.name} selects no pods`]
 }
 
@@ -308,7 +323,9 @@ function scalerFaults({ metadata, spec }: KubernetesObject, workloads: readonly 
   const scaled = workloads.find(({ object }) => object.kind === target.kind && object.metadata.name === target.name)
   return [
     ...(scaled === undefined ? [`${metadata.name} scales nothing`] : []),
-    ...(scaled?.object.spec.replicas === undefined ? [] : ['the manifest resets the number of replicas']),
+    ...((scaled?.object.spec as { replicas?: number } | undefined)?.replicas === undefined
+      ? []
+      : ['the manifest resets the number of replicas']),
     ...metrics
       .flatMap(({ pods }) => (pods === undefined ? [] : [pods.metric.name]))
       .filter((name) => name !== 'threadwarden_open_streams')
@@ -373,8 +390,7 @@ function policiesFor(
   workloads: readonly Workload[],
   { pods = [], isRuntimeOpen = false, hasNoPolicies = false }: Surroundings,
 ): readonly string[] {
-  const isOpen = (labels: Labels): boolean =>
-    !policies.some(({ spec }) => selects((spec as { podSelector: { matchLabels: Labels } }).podSelector.matchLabels, labels))
+  const isOpen = (labels: Labels): boolean => !policies.some((policy) => selects(selectorOf(policy, 'podSelector'), labels))
   return [
     ...workloads
       .filter(({ labels }) => !hasNoPolicies && isOpen(labels))
@@ -394,7 +410,7 @@ function monitorFaults({ spec }: KubernetesObject, services: readonly Kubernetes
     ...(watched.length === 1 ? [] : [`the ServiceMonitor watches ${watched.length} Services`]),
     ...endpoints.flatMap(({ port, path, relabelings = [] }) => [
       ...(path === '/metrics' ? [] : ['the ServiceMonitor does not ask /metrics']),
-      ...(watched.every((service) => (service.spec.ports as readonly Port[]).some(({ name }) => name === port))
+      ...(watched.every((service) => portsOfService(service).some(({ name }) => name === port))
         ? []
         : [`the Service has no port ${port}`]),
       ...(relabelings.some(({ targetLabel, replacement }) => targetLabel === 'job' && replacement === 'threadwarden') ||
@@ -411,13 +427,13 @@ function routeFaults(
   { gateways = [] }: Surroundings,
 ): readonly string[] {
   const services = objects.filter((object) => object.kind === 'Service')
-  const hasPort = (service: string, wanted: { name?: string; number?: number }): boolean =>
+  const hasPort = (name: string, wanted: { name?: string; number?: number }): boolean =>
     services.some(
-      ({ metadata, spec: { ports } }) =>
-        metadata.name === service &&
-        metadata.labels?.['app.kubernetes.io/component'] === 'gateway' &&
-        (ports as readonly Port[]).some(({ name, port }) =>
-          wanted.name === undefined ? port === wanted.number : name === wanted.name,
+      (service) =>
+        service.metadata.name === name &&
+        service.metadata.labels?.['app.kubernetes.io/component'] === 'gateway' &&
+        portsOfService(service).some((one) =>
+          wanted.name === undefined ? one.port === wanted.number : one.name === wanted.name,
         ),
     )
   const certificates = objects.filter((object) => object.kind === 'Certificate')
@@ -459,12 +475,16 @@ function routeFaults(
     ...parents.flatMap((parent) =>
       certificateFaults(
         certificates,
-        (parent.spec.listeners as readonly { tls: { certificateRefs: readonly { name: string }[] } }[]).flatMap(({ tls }) =>
+        (parent.spec as { listeners: readonly Listener[] }).listeners.flatMap(({ tls }) =>
           tls.certificateRefs.map(({ name }) => name),
         ),
       ),
     ),
   ]
+}
+
+interface Listener {
+  readonly tls: { readonly certificateRefs: readonly { readonly name: string }[] }
 }
 
 function certificateFaults(certificates: readonly KubernetesObject[], secrets: readonly string[]): readonly string[] {

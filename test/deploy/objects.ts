@@ -15,8 +15,7 @@ export interface KubernetesObject {
   readonly apiVersion: string
   readonly kind: string
   readonly metadata: Metadata
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly spec?: any
+  readonly spec?: unknown
   readonly data?: Labels
 }
 
@@ -112,6 +111,11 @@ export function workloadsOf(objects: readonly KubernetesObject[]): readonly Work
 
 function isGateway({ name }: Container): boolean {
   return name === 'threadwarden'
+}
+
+/** The labels of the pods that an object is about, where it has a selector of that name. */
+export function selectorOf({ spec }: KubernetesObject, name: 'selector' | 'podSelector'): Labels | undefined {
+  return (spec as Partial<Record<typeof name, { matchLabels?: Labels }>>)[name]?.matchLabels
 }
 
 export function selects(selector: Labels | undefined, labels: Labels | undefined): boolean {

@@ -62,13 +62,14 @@ function keyErrors(all: readonly Named[]): readonly string[] {
     types: [],
   }
   const host = ts.createCompilerHost(options)
-  const { getSourceFile, fileExists, readFile } = host
   const text = lines.join('\n')
-  host.getSourceFile = (name, ...rest) =>
-    name === file ? ts.createSourceFile(name, text, ts.ScriptTarget.ES2024) : getSourceFile.call(host, name, ...rest)
-  host.fileExists = (name) => name === file || fileExists.call(host, name)
-  host.readFile = (name) => (name === file ? text : readFile.call(host, name))
-  const program = ts.createProgram([file], options, host)
+  const program = ts.createProgram([file], options, {
+    ...host,
+    getSourceFile: (name, ...rest) =>
+      name === file ? ts.createSourceFile(name, text, ts.ScriptTarget.ES2024) : host.getSourceFile(name, ...rest),
+    fileExists: (name) => name === file || host.fileExists(name),
+    readFile: (name) => (name === file ? text : host.readFile(name)),
+  })
   return ts.getPreEmitDiagnostics(program).map(({ file: source, start, messageText }) => {
     const message = ts.flattenDiagnosticMessageText(messageText, ' ')
     if (source === undefined || start === undefined || source.fileName !== file) return message
