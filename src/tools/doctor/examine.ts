@@ -2,6 +2,7 @@
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
 import type { Sources } from '../../document/sources.ts'
+import { upstreamTls } from '../../tls/material.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
 import { SEPARATION_CHECK, EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { codeOf, NoAnswer } from './requests.ts'
@@ -102,12 +103,12 @@ function named(check: string, { key }: Step): string {
   return key === '' ? check : `${check}:${key}`
 }
 
-function upstreamOf({ url, timeouts, ca }: Mount, sources: Sources, wishes: Wishes): Upstream {
+function upstreamOf({ url, timeouts, tls }: Mount, sources: Sources, wishes: Wishes): Upstream {
   const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
   return openUpstream({
     url,
     timeouts: { connect, headers: 0, body: 0 },
-    ...(ca === undefined ? {} : { ca: sources.text(ca) }),
+    tls: upstreamTls(tls, sources),
   })
 }
 
