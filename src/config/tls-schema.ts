@@ -3,10 +3,7 @@ import { isIP } from 'node:net'
 import { z } from 'zod'
 import { text } from '../document/quantities.ts'
 
-const minVersion = z
-  .enum(['TLSv1.2', 'TLSv1.3'])
-  .default('TLSv1.2')
-  .describe('The oldest TLS version that the gateway accepts.')
+const minVersion = z.enum(['TLSv1.2', 'TLSv1.3']).default('TLSv1.2').describe('The oldest TLS version that the gateway accepts.')
 
 export const listenTlsSchema = z
   .strictObject({
@@ -39,7 +36,8 @@ export const upstreamTlsSchema = z
   })
   .superRefine(({ certificateFile, keyFile }, context) => {
     if ((certificateFile === undefined) === (keyFile === undefined)) return
-    const [path, other] = keyFile === undefined ? (['keyFile', 'certificateFile'] as const) : (['certificateFile', 'keyFile'] as const)
+    const [path, other] =
+      keyFile === undefined ? (['keyFile', 'certificateFile'] as const) : (['certificateFile', 'keyFile'] as const)
     context.addIssue({ code: 'custom', path: [path], message: `is required with ${other} | name both files of the pair` })
   })
   .describe('TLS to the upstream, for https URLs.')

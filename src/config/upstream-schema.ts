@@ -38,7 +38,10 @@ const reaching = {
 }
 
 /** Two files could differ, and only one of them would be used. */
-function oneCa({ ca, tls }: { readonly ca?: string | undefined; readonly tls?: { readonly ca?: string | undefined } | undefined }, context: z.RefinementCtx): void {
+function oneCa(
+  { ca, tls }: { readonly ca?: string | undefined; readonly tls?: { readonly ca?: string | undefined } | undefined },
+  context: z.RefinementCtx,
+): void {
   if (ca === undefined || tls?.ca === undefined) return
   context.addIssue({ code: 'custom', path: ['ca'], message: 'is also in tls.ca | keep one of the two' })
 }
@@ -91,12 +94,14 @@ const key = z
 export const upstreamsSchema = z
   .record(
     key,
-    z.strictObject({
-      ...runtime,
-      unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('As ownership.unknownThread, for this upstream.'),
-      lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, for this upstream.'),
-      ...ofItsOwn,
-    }).superRefine(oneCa),
+    z
+      .strictObject({
+        ...runtime,
+        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('As ownership.unknownThread, for this upstream.'),
+        lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, for this upstream.'),
+        ...ofItsOwn,
+      })
+      .superRefine(oneCa),
   )
   .default({})
   .describe('Further runtimes, by a key of your choice. The key is the scope of their threads: do not rename it.')
@@ -113,19 +118,21 @@ const agentPath = z
 export const agentsSchema = z
   .record(
     key,
-    z.strictObject({
-      url: urlOf('path').describe('The address of the agent: http(s)://host:port. https verifies the certificate.'),
-      path: agentPath.default('/').describe('The path to which the gateway POSTs runs.'),
-      publicPath: basePath.optional().describe('The path that callers use; by default /agents/ and the key.'),
-      unknownThread: z
-        .enum(['claim', 'deny'])
-        .optional()
-        .describe(
-          'As ownership.unknownThread. Required if that is verify, because the gateway cannot read the history of an agent.',
-        ),
-      ...ofItsOwn,
-      ...reaching,
-    }).superRefine(oneCa),
+    z
+      .strictObject({
+        url: urlOf('path').describe('The address of the agent: http(s)://host:port. https verifies the certificate.'),
+        path: agentPath.default('/').describe('The path to which the gateway POSTs runs.'),
+        publicPath: basePath.optional().describe('The path that callers use; by default /agents/ and the key.'),
+        unknownThread: z
+          .enum(['claim', 'deny'])
+          .optional()
+          .describe(
+            'As ownership.unknownThread. Required if that is verify, because the gateway cannot read the history of an agent.',
+          ),
+        ...ofItsOwn,
+        ...reaching,
+      })
+      .superRefine(oneCa),
   )
   .default({})
   .describe('AG-UI endpoints, by their agent id in policies. The key is the scope of their threads: do not rename it.')

@@ -160,8 +160,7 @@ async function compose(
       ? keepRetention({ store, deleted: () => current().prepared.config.ownership.retention.deleted, clock, log })
       : () => {}
 
-  const endCertificates =
-    primary === undefined ? watchCertificates(() => current().prepared.certificates, clock, log) : () => {}
+  const endCertificates = primary === undefined ? watchCertificates(() => current().prepared.certificates, clock, log) : () => {}
 
   const { reload, settled } = makeReload({
     isStopping: () => state.isShuttingDown,

@@ -74,7 +74,10 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
       config,
       policy: policy.value.policy,
       shadow: shadow?.value.policy ?? null,
-      warnings: withoutSecrets([...warnings, ...ofCertificates, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])], secrets),
+      warnings: withoutSecrets(
+        [...warnings, ...ofCertificates, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])],
+        secrets,
+      ),
       certificates,
       hashes: sources.hashes,
       digest: digestOf([written, policy.value.policy.hash, shadow?.value.policy.hash ?? null]),

@@ -122,7 +122,8 @@ const FIXED = [
 const SWITCHES = ['/listen/tls', '/listen/tls/clientCertificates'] as const
 
 export function needsRestart(running: Config, next: Config): readonly string[] {
-  const isOther = (pointer: string): boolean => JSON.stringify(valueAt(running, pointer)) !== JSON.stringify(valueAt(next, pointer))
+  const isOther = (pointer: string): boolean =>
+    JSON.stringify(valueAt(running, pointer)) !== JSON.stringify(valueAt(next, pointer))
   const isSwitched = (pointer: string): boolean =>
     (valueAt(running, pointer) === undefined) !== (valueAt(next, pointer) === undefined)
   return [...FIXED.filter(isOther), ...SWITCHES.filter(isSwitched)].map((pointer) => pointer.slice(1).replaceAll('/', '.'))

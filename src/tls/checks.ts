@@ -35,7 +35,9 @@ interface Pair {
 function pairsOf(config: Config): readonly Pair[] {
   const { tls } = config.listen
   const ofUpstreams = mountsOf(config).flatMap(({ place, tls: { certificateFile, keyFile } }) =>
-    certificateFile === undefined || keyFile === undefined ? [] : [{ name: [...place, 'tls'].join('.'), certificateFile, keyFile }],
+    certificateFile === undefined || keyFile === undefined
+      ? []
+      : [{ name: [...place, 'tls'].join('.'), certificateFile, keyFile }],
   )
   return [...(tls === undefined ? [] : [{ name: 'listen.tls', ...tls }]), ...ofUpstreams]
 }

@@ -27,7 +27,10 @@ export function listenerTls(tls: Config['listen']['tls'], sources: Sources): Lis
 }
 
 /** @throws Error for a file that cannot be read, or has changed since it was checked */
-export function upstreamTls({ ca, certificateFile, keyFile, minVersion, serverName }: UpstreamTlsFiles, sources: Sources): UpstreamTls {
+export function upstreamTls(
+  { ca, certificateFile, keyFile, minVersion, serverName }: UpstreamTlsFiles,
+  sources: Sources,
+): UpstreamTls {
   const textOf = (file: string | undefined): string | undefined => (file === undefined ? undefined : sources.text(file))
   return { ca: textOf(ca), cert: textOf(certificateFile), key: textOf(keyFile), minVersion, servername: serverName }
 }

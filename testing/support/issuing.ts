@@ -74,12 +74,13 @@ function hostName(host: string): Buffer {
 }
 
 function pem(label: string, bytes: Buffer): string {
-  return `-----BEGIN ${label}-----\n${bytes
-    .toString('base64')
-    .replace(/.{1,64}/g, '$&\n')}-----END ${label}-----\n`
+  return `-----BEGIN ${label}-----\n${bytes.toString('base64').replace(/.{1,64}/g, '$&\n')}-----END ${label}-----\n`
 }
 
-const idOf = (key: KeyObject): Buffer => createHash('sha1').update(key.export({ type: 'spki', format: 'der' })).digest()
+const idOf = (key: KeyObject): Buffer =>
+  createHash('sha1')
+    .update(key.export({ type: 'spki', format: 'der' }))
+    .digest()
 
 interface Signed {
   readonly subject: string

@@ -165,7 +165,9 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 export function connectionsFor({ url, tls, timeouts }: UpstreamOptions): Connections {
   const { servername, ...files } = tls ?? {}
   // The environment cannot switch verification off (NODE_TLS_REJECT_UNAUTHORIZED).
-  const secure = url.startsWith('https:') ? { secureContext: createSecureContext(files), servername, rejectUnauthorized: true } : {}
+  const secure = url.startsWith('https:')
+    ? { secureContext: createSecureContext(files), servername, rejectUnauthorized: true }
+    : {}
   return connectionsTo(url, {
     pipelining: 1,
     // One request at a time on a connection, in the only form that runtimes speak.
