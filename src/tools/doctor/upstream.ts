@@ -123,11 +123,21 @@ function explainUpstream(
     case 'EPROTO':
       return { message: `${url} does not use TLS`, remedy: `write http:// in ${at}.url, or the port that uses https` }
     default:
+      // The alerts of a server (RFC 8446 §6.2): it requires a client certificate, or does not accept this one.
+      if (/_ALERT_(?:\w*CERTIFICATE|HANDSHAKE_FAILURE|UNKNOWN_CA|ACCESS_DENIED)/.test(code)) {
+        return {
+          message: `${url} does not accept the client certificate of the gateway, or requires one (${code})`,
+          remedy: `write ${at}.tls.certificateFile and ${at}.tls.keyFile, with a certificate that the ${what} accepts`,
+        }
+      }
+      if (/PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/.test(code)) {
+        return { message: `${url} has no TLS version in common with the gateway (${code})`, remedy: `see ${at}.tls.minVersion` }
+      }
       if (code.startsWith('ERR_SSL')) return explainUpstream('EPROTO', url, at, what)
       if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code)) {
         return {
           message: `the certificate of ${url} is not trusted (${code})`,
-          remedy: `write its certificate authority to ${at}.ca, and the host name of the certificate to ${at}.url`,
+          remedy: `write its certificate authority to ${at}.tls.ca, and the host name of the certificate to ${at}.url or ${at}.tls.serverName`,
         }
       }
       return {
