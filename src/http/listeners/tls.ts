@@ -46,7 +46,8 @@ export function watchHandshakes(server: Server, metrics: TlsMetrics, log: Logger
     const reason = refused ? 'client-certificate' : reasonOf(code)
     metrics.handshakeFailed(reason)
     // Probes of load balancers open connections and close them.
-    log[reason === 'closed' ? 'debug' : 'info']({ client, reason, detail: code }, 'a TLS handshake failed')
+    if (reason === 'closed') log.debug({ client, detail: code }, 'a TLS handshake failed')
+    else log.info({ client, reason, detail: code }, 'a TLS handshake failed')
   })
   return {
     replace: (tls) => server.setSecureContext(tls),
