@@ -83,7 +83,10 @@ void test('files that cannot be used are errors, each with what to do', (t) => {
   }
   const { folder, read } = prepared(t, changes)
   rmSync(join(folder, 'tls.key'))
-  t.match(read(), { ok: false, faults: [{ path: 'listen.tls.keyFile', message: /tls\.key does not exist/, hint: 'check the path' }] })
+  t.match(read(), {
+    ok: false,
+    faults: [{ path: 'listen.tls.keyFile', message: /tls\.key does not exist/, hint: 'check the path' }],
+  })
   t.end()
 })
 
@@ -97,7 +100,11 @@ void test('a key that this user may not read', { skip: process.getuid?.() === 0 
 void test('the time of a certificate is a warning: an error would stop every other change as well', (t) => {
   const warnings = (from: Date, until: Date): unknown => {
     const { cert, key } = AUTHORITY.issue({ from, until })
-    const outcome = prepared(t, { ...HTTPS, 'listen.tls': FILES, 'upstream.tls': FILES }, { 'tls.crt': cert, 'tls.key': key }).read()
+    const outcome = prepared(
+      t,
+      { ...HTTPS, 'listen.tls': FILES, 'upstream.tls': FILES },
+      { 'tls.crt': cert, 'tls.key': key },
+    ).read()
     return outcome.ok ? outcome.value.warnings : outcome.faults
   }
   for (const [from, until, says] of [

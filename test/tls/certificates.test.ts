@@ -1,7 +1,14 @@
 /** What certificates and keys in PEM files are accepted, and what an operator is told of the others. */
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
 import { test } from 'tap'
-import { certificatesIn, checkAcceptable, checkPair, checkPrivateKey, validityOf, validityWarning } from '../../src/tls/certificates.ts'
+import {
+  certificatesIn,
+  checkAcceptable,
+  checkPair,
+  checkPrivateKey,
+  validityOf,
+  validityWarning,
+} from '../../src/tls/certificates.ts'
 import { encrypted, inDays, makeAuthority } from '../../testing/support/issuing.ts'
 
 const AUTHORITY = makeAuthority()
@@ -19,7 +26,13 @@ void test('forms of keys', (t) => {
   for (const pem of [encrypted(PAIR.key), old]) {
     t.throws(() => checkPrivateKey(pem), { message: 'is encrypted', hint: /openssl pkey -in FILE -out NEW/ })
   }
-  for (const pem of ['', PAIR.cert, 'nonsense', PAIR.key.replace(/\n.{8}/, '\n'), createPrivateKey(PAIR.key).asymmetricKeyType!]) {
+  for (const pem of [
+    '',
+    PAIR.cert,
+    'nonsense',
+    PAIR.key.replace(/\n.{8}/, '\n'),
+    createPrivateKey(PAIR.key).asymmetricKeyType!,
+  ]) {
     t.throws(() => checkPrivateKey(pem), { message: 'holds no private key in PEM form' })
   }
   t.end()
