@@ -206,8 +206,6 @@ function refusalOf(error: Error, { maybeSent }: Pick<UpstreamFailure, 'maybeSent
     case 'EPIPE':
       return refuse('upstream-broke-off')
     default:
-      // With TLS 1.3 a server refuses a client certificate after the client has sent its request (RFC 8446 §4.4.2.4).
-      if (codeOf(error).startsWith('ERR_SSL')) return refuse('upstream-unreachable')
       // Once connected, the remaining errors are answers that HTTP does not allow.
       return refuse(maybeSent ? 'upstream-answer-unreadable' : 'upstream-unreachable')
   }

@@ -142,7 +142,10 @@ function explainUpstream(
       }
       return {
         message: `${url} closes the connection without an HTTP answer (${code})`,
-        remedy: `check that it is the port of the ${what}, and that http:// or https:// is right for that port`,
+        // With TLS 1.3 a server refuses a client certificate after the request (RFC 8446 §4.4.2.4), and only closes the connection.
+        remedy: `check that it is the port of the ${what}, and that http:// or https:// is right for that port${
+          url.startsWith('https:') ? `; a server that requires a client certificate needs ${at}.tls.certificateFile` : ''
+        }`,
       }
   }
 }
