@@ -27,8 +27,8 @@ async function asked(gate: GatedUpstream, options: ConnectionOptions): Promise<E
   }
   let text = ''
   let code = ''
-  socket.on('data', (chunk) => (text += chunk.toString('latin1')))
-  socket.on('error', (error) => (code = failed(error).code))
+  socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')))
+  socket.on('error', (error: Error) => (code = failed(error).code))
   socket.write(requestBytes({ target: '/api/copilotkit/info', token: gate.alice }))
   await once(socket, 'close').catch(() => {})
   return { code, text }
@@ -95,7 +95,7 @@ void test('what is no TLS gets no answer, and counts as no request', async (t) =
   for (const bytes of ['GET /api/copilotkit/info HTTP/1.1\r\nHost: a\r\n\r\n', '\0'.repeat(64), '\x16\x03\x01\x02\x00']) {
     const socket = connectPlain(Number(new URL(gate.gateway.url).port), '127.0.0.1')
     let text = ''
-    socket.on('data', (chunk) => (text += chunk.toString('latin1'))).on('error', () => {})
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1'))).on('error', () => {})
     socket.write(Buffer.from(bytes, 'latin1'))
     // A record that is not complete is waited for.
     if (bytes.startsWith('\x16')) socket.end()
