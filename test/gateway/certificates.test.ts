@@ -13,7 +13,7 @@ void test('a warning each day from two weeks before the end, and one at the end'
   const lines: Record<string, unknown>[] = []
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const start = Date.now()
-  let certificates = [{ name: 'listen.tls', file: '/tls.crt', from: start - 60 * DAY, until: start + 15 * DAY }]
+  let certificates = [{ name: 'listen.tls', file: '/tls.crt', from: start - 75 * DAY, until: start + 15 * DAY }]
   const end = watchCertificates(() => certificates, Date.now, log)
   mock.timers.tick(DAY - HOUR)
   t.same(lines, [], 'fifteen days before')
