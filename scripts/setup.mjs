@@ -36,16 +36,19 @@ async function install(folder, size, options) {
   writeFileSync(stamp, state)
 }
 
-/** Debian's own; a browser that npm would fetch is not in its registry. */
-function installChromium() {
-  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
-  process.stdout.write('installing chromium …\n')
+/**
+ * Programs of Debian that npm does not have.
+ * @param {string} name of the package
+ * @param {string} remedy if it cannot be installed
+ */
+function installDebian(name, remedy) {
+  process.stdout.write(`installing ${name} …\n`)
   const options = { stdio: /** @type {const} */ ('inherit'), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
-  const isDone = [['update'], ['install', '-y', 'chromium']].every(
+  const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
     (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
   )
   if (isDone) return
-  process.stderr.write('chromium could not be installed: install it, or name another one as CHROMIUM in the environment\n')
+  process.stderr.write(`${name} could not be installed: ${remedy}\n`)
   process.exit(1)
 }
 
@@ -68,7 +71,12 @@ await Promise.all([
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
+  // Its packages ask for the AWS CDK, of which they are parts. Only the programs in them are used.
+  has('--manifests') && install(`${root}testing/deploy`, 110, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--mutants') && install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts']),
   has('--fuzzer') && install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts']),
 ])
-if (has('--chromium')) installChromium()
+if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium'))
+  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
+// promtool, for the alert rules.
+if (has('--manifests') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')

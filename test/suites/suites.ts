@@ -2,6 +2,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+/** The longest that one file may take. */
+export const FILE_LIMIT_MS = 300_000
+
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Suite {
@@ -61,6 +64,7 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts'],
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
+  { name: 'manifests', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 
