@@ -4,7 +4,7 @@ import { createSecureContext } from 'node:tls'
 
 /** What is wrong with a file, and what to do about it. */
 export class UnusableFile extends Error {
-  override readonly name = 'UnusableFile'
+/** The fault of a file, and the step that corrects it. */
   readonly hint: string | undefined
 
   constructor(message: string, hint?: string) {
