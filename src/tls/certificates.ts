@@ -2,9 +2,9 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
-/** What is wrong with a file, and what to do about it. */
-export class UnusableFile extends Error {
 /** The fault of a file, and the step that corrects it. */
+export class UnusableFile extends Error {
+  override readonly name = 'UnusableFile'
   readonly hint: string | undefined
 
   constructor(message: string, hint?: string) {
