@@ -64,8 +64,10 @@ while (($# > 0)); do
 done
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=scripts/image/common.sh
-source "$root/scripts/image/common.sh"
+# shellcheck source=scripts/image/containers.sh
+source "$root/scripts/image/containers.sh"
+# shellcheck source=scripts/image/builds.sh
+source "$root/scripts/image/builds.sh"
 need buildah podman runc node npm unshare
 if [[ $official == no ]]; then need apt-get dpkg-deb; fi
 skip_if_impossible
@@ -78,7 +80,17 @@ revision=0123456789abcdef0123456789abcdef01234567
 epoch=1700000000
 
 assemble_bases "$machine" "$other"
-step 'buildah builds the Dockerfile' build_gateway "$machine" "$image" "$root"
+# What goes to the build, as it is now: the builds below compare, so a change of a file meanwhile must not count.
+sources() {
+  rm -rf "$1"
+  (cd "$root" && find Dockerfile .dockerignore $(sed -n 's/^!//p' .dockerignore) -type f) | while read -r file; do
+    mkdir -p "$1/$(dirname "$file")"
+    cat "$root/$file" >"$1/$file"
+  done
+}
+sources "$work/context"
+step 'buildah builds the Dockerfile' build_gateway "$machine" "$image" "$work/context"
+touch "$work/done.gateway"
 grep -E '^(\[[0-9]/[0-9]\] )?STEP' "$work/step.log" | sed 's/^/#   /'
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -147,28 +159,22 @@ podman_ image unmount "$image" >/dev/null
 # ---------------------------------------------------------------------------------------------------------------------
 # Another build, and another architecture
 
-# Other modification times and another umask, as another checkout has them.
-copy_of_sources() {
-  local file
-  umask 077
-  (cd "$root" && find Dockerfile .dockerignore $(sed -n 's/^!//p' .dockerignore) -type f) | while read -r file; do
-    mkdir -p "$work/context/$(dirname "$file")"
-    cat "$root/$file" >"$work/context/$file"
-  done
-}
 # oci_digest IMAGE FOLDER is the digest that a registry would give it; the folder then has the image as it is pulled.
 oci_digest() {
   rm -rf "$2"
   buildah_ push --quiet "$1" "oci:$2:image"
   sed -n 's/.*"digest":"\(sha256:[0-9a-f]*\)".*/\1/p' "$2/index.json"
 }
-step 'a second build, from a copy of the sources' copy_of_sources
-step '… without a cache' build_gateway "$machine" localhost/threadwarden:again "$work/context" --no-cache
+# Other modification times and another umask, as another checkout has them.
+rm -rf "$work/context-again"
+cp -r "$work/context" "$work/context-again"
+chmod -R go= "$work/context-again"
+step 'a second build, without a cache' build_gateway "$machine" localhost/threadwarden:again "$work/context-again" --no-cache
 first=$(oci_digest "$image" "$work/oci")
 is 'two builds have one digest' "$first" "$(oci_digest localhost/threadwarden:again "$work/oci-again")"
 echo "# compressed: $(megabytes "$(du --apparent-size -sb "$work/oci/blobs" | cut -f 1)")"
 
-step "buildah builds the Dockerfile for $other" build_gateway "$other" localhost/threadwarden:other "$root"
+step "buildah builds the Dockerfile for $other" build_gateway "$other" localhost/threadwarden:other "$work/context"
 is "the image for $other says so" "$other" "$(podman_ image inspect --format '{{.Architecture}}' localhost/threadwarden:other)"
 mounted=$(podman_ image mount localhost/threadwarden:other)
 elf() { od -An -tx1 -j18 -N1 "$1" | tr -d ' ' | sed 's/3e/amd64/; s/b7/arm64/'; }
@@ -190,7 +196,7 @@ podman_ image unmount localhost/threadwarden:other >/dev/null
 # How it runs
 
 # A configuration as it would be mounted from a ConfigMap: an issuer whose key is in a file, so that nothing is fetched.
-mkdir "$work/etc"
+mkdir -p "$work/etc"
 cat >"$work/etc/threadwarden.yaml" <<'YAML'
 version: 1
 upstream: { url: http://127.0.0.1:4000, basePath: /api/copilotkit }
@@ -266,7 +272,7 @@ is 'a shell cannot be started' 127 "$code"
 output=$(once "$image" 2>&1) && code=0 || code=$?
 is 'without a configuration it does not start' 1 "$code"
 has '… and says which file it misses' /etc/threadwarden/threadwarden.yaml "$output"
-mkdir -m 755 "$work/foreign"
+mkdir -p -m 755 "$work/foreign"
 output=$(once "${configured[@]}" --volume "$work/foreign:/data" "$image" 2>&1) && code=0 || code=$?
 is 'with a /data that is not its own it does not start' 1 "$code"
 has '… and names the store' /data/ownership.db "$output"

@@ -36,19 +36,41 @@ async function install(folder, size, options) {
   writeFileSync(stamp, state)
 }
 
-/** Debian's own; a browser that npm would fetch is not in its registry. */
-function installChromium() {
-  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
-  process.stdout.write('installing chromium …\n')
+/**
+ * @param {string[]} packages of Debian
+ * @param {string} reason what is said if they cannot be installed
+ */
+function installDebian(packages, reason) {
+  process.stdout.write(`installing ${packages.join(', ')} …\n`)
   const options = { stdio: /** @type {const} */ ('inherit'), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
-  const isDone = [['update'], ['install', '-y', 'chromium']].every(
+  const isDone = [['update'], ['install', '-y', ...packages]].every(
     (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
   )
   if (isDone) return
-  process.stderr.write('chromium could not be installed: install it, or name another one as CHROMIUM in the environment\n')
+  process.stderr.write(`${packages.join(', ')} could not be installed: ${reason}\n`)
   process.exit(1)
 }
 
+/** Debian's own; a browser that npm would fetch is not in its registry. */
+function installChromium() {
+  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
+  installDebian(['chromium'], 'install it, or name another one as CHROMIUM in the environment')
+}
+
+/** What builds and runs images. */
+function installContainers() {
+  const missing = ['buildah', 'podman', 'runc'].filter((name) => spawnSync(name, ['--version']).error !== undefined)
+  if (missing.length > 0) installDebian(missing, 'the checks of the image need them')
+}
+
+if (process.argv.includes('--only-image')) {
+  await install(`${root}scripts/image`, 50, ['--omit=optional', '--ignore-scripts'])
+  process.exit(0)
+}
+if (process.argv.includes('--only-containers')) {
+  installContainers()
+  process.exit(0)
+}
 if (process.argv.includes('--only-site')) {
   await install(`${root}site`, 340, ['--ignore-scripts'])
   process.exit(0)
