@@ -63,8 +63,11 @@ function installContainers() {
   if (missing.length > 0) installDebian(missing, 'the checks of the image need them')
 }
 
+/** The compiler of the image, and the generator of its SBOM. */
+const installImage = () => install(`${root}scripts/image`, 50, ['--omit=optional', '--ignore-scripts'])
+
 if (process.argv.includes('--only-image')) {
-  await install(`${root}scripts/image`, 50, ['--omit=optional', '--ignore-scripts'])
+  await installImage()
   process.exit(0)
 }
 if (process.argv.includes('--only-containers')) {
@@ -89,6 +92,7 @@ await Promise.all([
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
+  has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
   has('--mutants') && install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts']),
   has('--fuzzer') && install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts']),

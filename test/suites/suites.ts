@@ -61,6 +61,7 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts'],
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
+  { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 

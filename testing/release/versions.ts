@@ -28,7 +28,7 @@ export function versionsIn(root: string): readonly NamedVersion[] {
     readonly packages: { readonly '': { readonly version: string } }
   }
   const charts = globSync('deploy/helm/*/Chart.yaml', { cwd: root }).flatMap((file) => {
-    const chart = parse(read(file)) as { readonly version: string; readonly appVersion: string }
+    const chart = parse(read(file)) as { readonly version: unknown; readonly appVersion: unknown }
     return [
       { where: `${file}: version`, version: String(chart.version) },
       { where: `${file}: appVersion`, version: String(chart.appVersion) },
