@@ -14,7 +14,6 @@ Each check is a command of its own: npm run check:lint (types and lint), and so 
 
 /** The longest first, so that the last one does not run alone for long. */
 const CHECKS = [
-  'check:format',
   'check:lint',
   'check:path',
   'check:imports',
@@ -22,6 +21,7 @@ const CHECKS = [
   'check:truth',
   'check:writing',
   'check:cli',
+  'check:format',
 ]
 
 async function run(name: string): Promise<boolean> {

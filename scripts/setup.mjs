@@ -37,30 +37,31 @@ async function install(folder, size, options) {
 }
 
 /**
- * @param {string[]} packages of Debian
- * @param {string} reason what is said if they cannot be installed
+ * Programs of Debian that npm does not have.
+ * @param {string} name of the package
+ * @param {string} remedy if it cannot be installed
  */
-function installDebian(packages, reason) {
-  process.stdout.write(`installing ${packages.join(', ')} …\n`)
+function installDebian(name, remedy) {
+  process.stdout.write(`installing ${name} …\n`)
   const options = { stdio: /** @type {const} */ ('inherit'), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
-  const isDone = [['update'], ['install', '-y', ...packages]].every(
+  const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
     (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
   )
   if (isDone) return
-  process.stderr.write(`${packages.join(', ')} could not be installed: ${reason}\n`)
+  process.stderr.write(`${name} could not be installed: ${remedy}\n`)
   process.exit(1)
 }
 
 /** Debian's own; a browser that npm would fetch is not in its registry. */
 function installChromium() {
   if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
-  installDebian(['chromium'], 'install it, or name another one as CHROMIUM in the environment')
+  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
 }
 
 /** What builds and runs images. */
 function installContainers() {
-  const missing = ['buildah', 'podman', 'runc'].filter((name) => spawnSync(name, ['--version']).error !== undefined)
-  if (missing.length > 0) installDebian(missing, 'the checks of the image need them')
+  const missing = ['buildah', 'podman', 'runc', 'netavark'].filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
+  for (const name of missing) installDebian(name, 'the checks of the image need it')
 }
 
 /** The compiler of the image, and the generator of its SBOM. */
@@ -94,7 +95,12 @@ await Promise.all([
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
   has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
+  // Its packages ask for the AWS CDK, of which they are parts. Only the programs in them are used.
+  has('--deploy') && install(`${root}testing/deploy`, 110, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--mutants') && install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts']),
   has('--fuzzer') && install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts']),
 ])
-if (has('--chromium')) installChromium()
+if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium'))
+  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
+// promtool, for the alert rules.
+if (has('--deploy') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')

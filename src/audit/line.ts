@@ -54,7 +54,7 @@ export interface AuditedConfiguration {
 }
 
 /** A provisional row and a grant are shown only where they could have counted. */
-// prettier-ignore
+// oxfmt-ignore
 export type RecordWord =
   | 'own' | 'own-deleted' | 'own-seen' | 'none' | 'foreign' | 'foreign-deleted' | 'foreign-seen' | 'foreign-withheld'
   | 'own-provisional' | 'foreign-provisional' | 'shared-read' | 'shared-write'

@@ -15,13 +15,13 @@ type Written = Pick<Filled, 'value' | 'referenced'>
 const SECRET_NAME = /auth|token|secret|key|password|credential/i
 
 /** Claims that name an application, a tenant or the issuer itself: all users of it have the same value. */
-// prettier-ignore
+// oxfmt-ignore
 const SHARED_CLAIMS = new Set([
   '/iss', '/aud', '/azp', '/client_id', '/appid', '/cid', '/scope', '/scp', '/tid', '/org_id', '/hd', '/idp', '/acr', '/typ', '/ver',
 ])
 
 /** Claims whose values may later be given to another user (OpenID Connect Core 1.0 §5.7: only `iss` and `sub` are stable). */
-// prettier-ignore
+// oxfmt-ignore
 const PASSED_ON_CLAIMS = new Set([
   '/email', '/preferred_username', '/upn', '/unique_name', '/username', '/cognito:username', '/name', '/nickname', '/phone_number',
 ])

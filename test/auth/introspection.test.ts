@@ -141,7 +141,7 @@ void test('a JWT goes to the issuer that it names: by its keys where it has some
   const other = 'https://other.example'
   const { server, questions, told } = await startOpaque(t, {}, {}, {
     others: { other: { issuer: other, algorithms: ['RS256'], publicKey: PAIRS.rsa.publicKey.export({ type: 'spki', format: 'pem' }) } },
-  }) // prettier-ignore
+  }) // oxfmt-ignore
   t.equal(await told(jwt({ iss: other })), 'other:alice')
   t.match(await told(token({ alg: 'RS256' }, claims({ iss: other }), PAIRS.otherRsa.privateKey)), 'signature-invalid')
   t.match(await told(jwt({ iss: 'https://evil.example.com/' })), 'issuer-unknown')

@@ -53,7 +53,7 @@ void test('an issuer that fails later: good keys pass, the metric and one log li
   const issuer = await startMisbehaving(t)
   const { gateway, fate } = await guarded(t, corpOf(issuer), { authentication: { tokenCache: 0 } })
   const said = (msg: string) => gateway.lines.filter((line) => line['msg'] === msg && line['issuer'] === 'corp')
-  const stale = async () => /^threadwarden_issuer_keys_stale\{issuer="corp"\} (\d)$/m.exec(await text(`${gateway.healthUrl}/metrics`))?.[1] // prettier-ignore
+  const stale = async () => /^threadwarden_issuer_keys_stale\{issuer="corp"\} (\d)$/m.exec(await text(`${gateway.healthUrl}/metrics`))?.[1] // oxfmt-ignore
   await until(() => issuer.fetches() === 1)
   t.equal(await fate(good), PASSED)
   t.equal(await stale(), '0')

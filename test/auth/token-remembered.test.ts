@@ -151,7 +151,7 @@ both('a token that differs from a remembered one in its signature alone, or in i
   const other = 'https://other.example'
   const ec = pemOf(PAIRS.p256.publicKey)
   const corp = { algorithms: ['ES256'], publicKey: ec }
-  const authenticate = gate(t, { corp, other: { ...corp, issuer: other, publicKey: pemOf(PAIRS.rsa.publicKey), algorithms: ['RS256'] } }, { tokenCache: 10 }) // prettier-ignore
+  const authenticate = gate(t, { corp, other: { ...corp, issuer: other, publicKey: pemOf(PAIRS.rsa.publicKey), algorithms: ['RS256'] } }, { tokenCache: 10 }) // oxfmt-ignore
   const good = token({ alg: 'ES256' }, claims({ jti: 'one' }), PAIRS.p256.privateKey)
   const unsigned = good.slice(0, good.lastIndexOf('.') + 1)
   for (let at = 0; at < 2; at += 1) {
@@ -172,7 +172,7 @@ both('a remembered token of a key that was taken back counts no more when keys w
   const issuer = await startMisbehaving(t)
   const made: Issuer[] = []
   const time = { now: 0 }
-  const config = { corp: { issuer: ISSUER, algorithms: ['RS256'], jwksUri: `${issuer.url}/jwks`, keyCache: '1m', staleIfError: '2m' } } // prettier-ignore
+  const config = { corp: { issuer: ISSUER, algorithms: ['RS256'], jwksUri: `${issuer.url}/jwks`, keyCache: '1m', staleIfError: '2m' } } // oxfmt-ignore
   const authenticate = gate(t, config, { made, clock: () => time.now, tokenCache: 10 })
   const alice = signed({}, { kid: 'k1' })
   const told = () => heard(authenticate, alice, connection)

@@ -80,7 +80,7 @@ void test('rows take turns, the first round does not count, and what is told is 
     // Of each round one figure by themselves, and one beside the others.
     lists: helperOf('lists', rounds(9, 9, 9, 9, 1, 4, 1, 4, 3, 6, 1, 4), asked),
     gets: helperOf('gets', rounds(9, 9, 9, 9, 10, 40, 1, 4, 30, 60, 1, 4), asked),
-    parser: helperOf('parser', [{ count: 1, cpu: 9 }, { count: 2, cpu: 10 }, { count: 2, cpu: 20 }], asked), // prettier-ignore
+    parser: helperOf('parser', [{ count: 1, cpu: 9 }, { count: 2, cpu: 10 }, { count: 2, cpu: 20 }], asked), // oxfmt-ignore
   }
   const row = (name: string, port: number) => ({
     name,

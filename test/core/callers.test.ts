@@ -26,7 +26,7 @@ void test('an IPv4 address is one caller, however it is written', (t) => {
   t.end()
 })
 
-// prettier-ignore
+// oxfmt-ignore
 const NETWORK = [
   '2001:db8:0:7::', '2001:db8:0:7::1', '2001:db8:0:7:ffff:ffff:ffff:ffff', '2001:0DB8:0000:0007:0000:0000:0000:0001', '2001:db8::7:0:0:0:1',
   '2001:db8:0:7:1:2:3:4', '2001:db8:0:7::192.0.2.1', '2001:db8:0:7::1%eth0', '[2001:db8:0:7::1]', '[2001:db8:0:7::1]:443',

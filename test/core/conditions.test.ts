@@ -13,7 +13,7 @@ function compared(comparison: Comparison, claim: unknown): Outcome {
   return holdsOf({ claims: [test] }, user('alice', { claims: claim === undefined ? {} : { claim } }))
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const COMPARISONS: readonly (readonly [Comparison, readonly (readonly [claim: unknown, Outcome])[]])[] = [
   [{ is: 'equal', to: 'a' }, [
     ['a', true], ['A', false], ['a ', false], ['', false], [undefined, false],

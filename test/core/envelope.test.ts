@@ -63,7 +63,7 @@ void test('the thread of a run stands in its body, and in no param', (t) => {
 
 void test('a number is a page, and no id', (t) => {
   const opened = openEnvelope({ method: 'inspector/learning', params: { agentId: 'a', skillsPage: 2, insightsPage: null } })
-  t.match(opened, { descriptor: { query: [['agentId', 'a'], ['skillsPage', '2']] }, dropped: ['params.insightsPage'] }) // prettier-ignore
+  t.match(opened, { descriptor: { query: [['agentId', 'a'], ['skillsPage', '2']] }, dropped: ['params.insightsPage'] }) // oxfmt-ignore
   t.match(openEnvelope({ method: 'agent/run', params: { agentId: 1 } }), { reason: 'agent-id-invalid' })
   t.match(openEnvelope({ method: 'agent/stop', params: { agentId: 'a', threadId: 1 } }), { reason: 'thread-id-invalid' })
   t.end()

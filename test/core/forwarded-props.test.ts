@@ -39,7 +39,7 @@ void test('what is no object passes in no part', (t) => {
 })
 
 void test('unsafe names are known in every spelling that an agent may fold together', (t) => {
-  const unsafe = ['config', 'context', 'webhook', 'metadata', 'threadMetadata', 'thread_metadata', 'checkpoint', 'checkpointId', 'checkpoint_during', 'nodeName', 'node_name', 'command', 'command.goto', 'command.update', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'afterSeconds', 'interruptBefore', 'ifNotExists', 'feedbackKeys', 'streamMode', 'streamSubgraphs', 'durability', '__proxiedMCPRequest', 'CONFIG', '_con_fig_', 'input', 'messages', 'state', 'tools', 'copilotkit', 'ag-ui', 'Command.Resume', 'tool_s'] // prettier-ignore
+  const unsafe = ['config', 'context', 'webhook', 'metadata', 'threadMetadata', 'thread_metadata', 'checkpoint', 'checkpointId', 'checkpoint_during', 'nodeName', 'node_name', 'command', 'command.goto', 'command.update', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'afterSeconds', 'interruptBefore', 'ifNotExists', 'feedbackKeys', 'streamMode', 'streamSubgraphs', 'durability', '__proxiedMCPRequest', 'CONFIG', '_con_fig_', 'input', 'messages', 'state', 'tools', 'copilotkit', 'ag-ui', 'Command.Resume', 'tool_s'] // oxfmt-ignore
   for (const name of unsafe) t.ok(isUnsafeProp(name), name)
   for (const name of ['toolChoice', 'command.resume', 'a2uiAction', 'theme', 'my-config', 'upstream', 'commander', ''])
     t.notOk(isUnsafeProp(name), name)

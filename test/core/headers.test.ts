@@ -1,11 +1,11 @@
 /** Header rules: few pass, each once; the server's win; nothing of the way back is for shared caches. */
 import { test } from 'tap'
-import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, passesAnyway, settingFault, upstreamHeaders } from '../../src/core/wire/headers.ts' // prettier-ignore
+import { answerKind, forwardedAnswerHeaders, forwardingFault, headerFault, headerLines, isJsonType, multipartType, passesAnyway, settingFault, upstreamHeaders } from '../../src/core/wire/headers.ts' // oxfmt-ignore
 
 const lines = (...pairs: [string, string][]) => headerLines(pairs.flat())
 const HOST: [string, string] = ['Host', 'gateway']
 // RFC 9110 §7.6.1, and what RFC 2616 §13.5.1 named
-const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'] // prettier-ignore
+const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'] // oxfmt-ignore
 const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
 const capital = (name: string) => name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
 const rules = { server: { 'x-service': 's', authorization: 'Bearer service' }, forward: ['x-app'], forwardAuthorization: true }
@@ -15,7 +15,7 @@ void test('only named headers go upstream, and the server’s win', (t) => {
     ['Accept', 'a'], ['accept', 'b'], ['Authorization', 'Bearer caller'], ['X-Service', 'mine'], ['x-app', '1'], ['X-App', '2'],
     ['Cookie', 'c'], ['X-User-Id', 'bob'], ['x_service', 'mine'], ['x-forwarded-for', '1.2.3.4'], ['Connection', 'authorization, x-service'],
     ['Host', 'evil'], ['accept-encoding', 'gzip'], ['x-cpki-user-id', 'bob'], ['Content-Type', 'text/plain'],
-  ) // prettier-ignore
+  ) // oxfmt-ignore
   t.same(upstreamHeaders(caller, rules, { 'content-type': 'application/json' }), {
     accept: 'a, b',
     'x-app': '1, 2',
@@ -59,7 +59,7 @@ void test('lines that two readers could read differently are refused', (t) => {
   t.match(headerFault(lines(['Authorization', 'Bearer a'], ['authorization', 'Bearer b'])), { reason: 'authorization-repeated' })
   t.match(headerFault(lines(['authorization', 'Bearer a, Bearer b'])), { reason: 'authorization-repeated' })
   // Fields that are no lists (RFC 9110 §5.3).
-  const singular = ['Host', 'Content-Type', 'Content-Length', 'Origin', 'Transfer-Encoding', 'User-Agent', 'Content-Encoding', 'Traceparent', 'Access-Control-Request-Method'] // prettier-ignore
+  const singular = ['Host', 'Content-Type', 'Content-Length', 'Origin', 'Transfer-Encoding', 'User-Agent', 'Content-Encoding', 'Traceparent', 'Access-Control-Request-Method'] // oxfmt-ignore
   for (const name of singular)
     t.match(headerFault(lines([name, 'chunked'], [name.toLowerCase(), 'chunked'])), { reason: 'header-repeated' }, name)
   for (const coding of ['gzip, chunked', 'identity', 'chunked, chunked', 'xchunked']) {
@@ -86,9 +86,9 @@ void test('forwardHeaders can’t name what a caller must not choose', (t) => {
   const faults: Readonly<Record<string, readonly string[]>> = {
     'is not a header name, or has a "_"': ['x_a', 'a b', '', 'a:b', 'é', 'x-app\n', '@x', 'x@'],
     'ends at every hop': HOP_BY_HOP,
-    'is never taken from a caller': ['host', 'content-length', 'content-encoding', 'cookie', 'forwarded', 'x-real-ip', 'expect', 'range', 'accept-encoding'], // prettier-ignore
+    'is never taken from a caller': ['host', 'content-length', 'content-encoding', 'cookie', 'forwarded', 'x-real-ip', 'expect', 'range', 'accept-encoding'], // oxfmt-ignore
     'asks for an answer out of a cache': ['if-none-match', 'if-modified-since', 'if-match'],
-    'is reserved': ['x-forwarded', 'x-forwarded-for', 'x-forwarded-user', 'x-original-url', 'x-original', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-http-methods', 'x-cpki-user-id', 'x-threadwarden-user', 'x-threadwarden'], // prettier-ignore
+    'is reserved': ['x-forwarded', 'x-forwarded-for', 'x-forwarded-user', 'x-original-url', 'x-original', 'x-rewrite-url', 'x-http-method-override', 'x-http-method', 'x-http-methods', 'x-cpki-user-id', 'x-threadwarden-user', 'x-threadwarden'], // oxfmt-ignore
     'is set by upstream.headers': ['x-service', 'x-tenant'],
   }
   for (const [fault, names] of Object.entries(faults)) {
@@ -97,7 +97,7 @@ void test('forwardHeaders can’t name what a caller must not choose', (t) => {
       t.equal(forwardingFault(capital(name), ['X-Service', 'x-tenant']), fault, capital(name))
     }
   }
-  const fine = ['x-app', 'X-Tenants', 'x-copilotcloud-public-api-key', 'x-forwardedness', 'app-x-forwarded-for', 'my-x-http-method', 'x-if-match', "a!#$%&'*+-.^`|~0"] // prettier-ignore
+  const fine = ['x-app', 'X-Tenants', 'x-copilotcloud-public-api-key', 'x-forwardedness', 'app-x-forwarded-for', 'my-x-http-method', 'x-if-match', "a!#$%&'*+-.^`|~0"] // oxfmt-ignore
   for (const name of fine) t.equal(forwardingFault(name, ['X-Service', 'x-tenant']), null, name)
   t.end()
 })
@@ -118,7 +118,7 @@ void test('answers are told apart by status and type', (t) => {
     stream: ['text/event-stream; charset=utf-8', 'Text/Event-Stream', 'application/vnd.ag-ui.event+proto', ' text/event-stream'],
     html: ['text/html', 'Text/HTML; charset=utf-8', 'application/xhtml+xml', ' text/html'],
     plain: ['application/json', 'application/json; as=text/html', 'text/plain; as=text/event-stream', 'text/htmlx', 'text/event-streams', ''],
-  } // prettier-ignore
+  } // oxfmt-ignore
   for (const [kind, types] of Object.entries(kinds)) {
     for (const type of types) {
       for (const status of [200, 299, 400, 500]) t.equal(answerKind(status, { 'content-type': type }), kind, `${status} ${type}`)
@@ -133,7 +133,7 @@ void test('answers are told apart by status and type', (t) => {
 })
 
 void test('what ends at this hop, opens another origin, redirects or lets caches keep it is dropped from answers', (t) => {
-  // prettier-ignore
+  // oxfmt-ignore
   const dropped = [
     ...HOP_BY_HOP, 'x-hop', 'access-control-allow-origin', 'access-control-x',
     'location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file',
@@ -143,7 +143,7 @@ void test('what ends at this hop, opens another origin, redirects or lets caches
   const kept = {
     'content-type': 'application/json', 'content-length': '2', 'content-encoding': 'gzip', 'x-more': ['a', 'b'],
     'retry-after': '1', 'x-access-control-a': '1', 'x-location': '1', 'cdn-cache-control-x': '1', 'my-x-accel-x': '1',
-  } // prettier-ignore
+  } // oxfmt-ignore
   const headers = {
     ...kept,
     ...Object.fromEntries(dropped.map((name) => [name, 'x'])),
@@ -163,9 +163,9 @@ void test('what ends at this hop, opens another origin, redirects or lets caches
 })
 
 void test('JSON is application/json, with no charset but UTF-8', (t) => {
-  const taken = ['application/json', 'Application/JSON', 'application/json; charset=utf-8', 'application/json  ;  Charset="UTF-8" ', 'application/json;charset=utf-8', ' application/json\t', 'application/json '] // prettier-ignore
+  const taken = ['application/json', 'Application/JSON', 'application/json; charset=utf-8', 'application/json  ;  Charset="UTF-8" ', 'application/json;charset=utf-8', ' application/json\t', 'application/json '] // oxfmt-ignore
   for (const type of taken) t.ok(isJsonType(type), type)
-  const refused = ['', 'text/plain', 'application/json; charset=utf-16', 'application/json; charset=utf-7', 'application/json; x=1', 'application/json;', 'application/jsonx', 'text/plain, application/json', 'application/json, text/plain', 'application/json; charset=utf-8; charset=utf-7', 'application/json; charset="utf-8'] // prettier-ignore
+  const refused = ['', 'text/plain', 'application/json; charset=utf-16', 'application/json; charset=utf-7', 'application/json; x=1', 'application/json;', 'application/jsonx', 'text/plain, application/json', 'application/json, text/plain', 'application/json; charset=utf-8; charset=utf-7', 'application/json; charset="utf-8'] // oxfmt-ignore
   for (const type of refused) t.notOk(isJsonType(type), type)
   t.end()
 })
@@ -183,7 +183,7 @@ void test('multipart has a boundary that can be no media type, and is written an
     [`multipart/form-data; boundary="${longest}"`, `"${longest}"`],
   ]
   for (const [type, boundary] of rewritten) t.equal(multipartType(type), `multipart/form-data; boundary=${boundary}`, type)
-  const refused = ['multipart/form-data', 'multipart/mixed; boundary=a', 'x-multipart/form-data; boundary=a', 'multipart/form-data; boundary=a/b', 'multipart/form-data; boundary="application/json"', 'multipart/form-data; boundary=', 'multipart/form-data; boundary=""', `multipart/form-data; boundary=a${longest}`, `multipart/form-data; boundary="a${longest}"`, 'multipart/form-data; boundary="a "', 'multipart/form-data; boundary=a b', 'multipart/form-data; boundary=a; boundary=b', 'multipart/form-data; boundary="a', 'multipart/form-data; x=application/json; boundary=a'] // prettier-ignore
+  const refused = ['multipart/form-data', 'multipart/mixed; boundary=a', 'x-multipart/form-data; boundary=a', 'multipart/form-data; boundary=a/b', 'multipart/form-data; boundary="application/json"', 'multipart/form-data; boundary=', 'multipart/form-data; boundary=""', `multipart/form-data; boundary=a${longest}`, `multipart/form-data; boundary="a${longest}"`, 'multipart/form-data; boundary="a "', 'multipart/form-data; boundary=a b', 'multipart/form-data; boundary=a; boundary=b', 'multipart/form-data; boundary="a', 'multipart/form-data; x=application/json; boundary=a'] // oxfmt-ignore
   for (const type of refused) t.equal(multipartType(type), null, type)
   t.end()
 })

@@ -8,7 +8,7 @@ const UUID = '0f6f1a52-7a2b-4c3d-8e9f-00112233aabb'
 void test('thread ids', (t) => {
   for (const id of ['a', 'T-1', 'a.b_c:d-e', UUID, 'x'.repeat(128), '0', 'threads2', 'info.x', 'deadbeef'])
     t.ok(isThreadId(id), id)
-  const bad = ['', '-a', '.a', 'a.', 'a/b', 'a b', ' a', 'a\n', 'é', 'x'.repeat(129), 'a%2f', '..', 'a#', 'a?', 'a\\b', '__proto__', 1, null, undefined, ['a'], {}] // prettier-ignore
+  const bad = ['', '-a', '.a', 'a.', 'a/b', 'a b', ' a', 'a\n', 'é', 'x'.repeat(129), 'a%2f', '..', 'a#', 'a?', 'a\\b', '__proto__', 1, null, undefined, ['a'], {}] // oxfmt-ignore
   for (const id of bad) t.notOk(isThreadId(id), JSON.stringify(id))
   t.end()
 })
@@ -63,7 +63,7 @@ void test('what no parser takes for a UUID may be a thread id, however much it l
   t.end()
 })
 
-// prettier-ignore
+// oxfmt-ignore
 const WORDS = [
   'agent', 'annotate', 'archive', 'clear', 'connect', 'cpk-debug-events', 'events', 'info', 'inspector-learning',
   'inspector-metadata', 'memories', 'messages', 'recall', 'run', 'state', 'stop', 'subscribe', 'suggest', 'threads', 'transcribe',
@@ -110,6 +110,6 @@ void test('memory ids and run ids have the characters of a thread id; a run may 
 
 void test('user ids are 1 to 255 characters without controls or lone surrogates, never trimmed', (t) => {
   for (const id of ['alice', 'a:b', ' alice ', 'é', '💬'.repeat(255), 'x'.repeat(255)]) t.ok(isUserId(id), id.slice(0, 10))
-  for (const id of ['', 'x'.repeat(256), '💬'.repeat(256), 'a\u0000', 'a\n', '\u007f', '\u0085', '\ud800', 5, null, ['a']]) t.notOk(isUserId(id), JSON.stringify(id).slice(0, 12)) // prettier-ignore
+  for (const id of ['', 'x'.repeat(256), '💬'.repeat(256), 'a\u0000', 'a\n', '\u007f', '\u0085', '\ud800', 5, null, ['a']]) t.notOk(isUserId(id), JSON.stringify(id).slice(0, 12)) // oxfmt-ignore
   t.end()
 })

@@ -85,7 +85,7 @@ function hold(text: string, at: number, opened: readonly string[]): void {
 
 const OPENED = ['a', 'b', 'a/b', 'a/b/a']
 
-// prettier-ignore
+// oxfmt-ignore
 const TOKENS = [
   '{', '}', '[', ']', ':', ',', ' ', '\n', 'true', 'false', 'null', 'tru', 'nul', '-', '0', '-0', '1', '12', '01', '1.0', '1.', '.5', '1e3', '1E+2',
   '1e', '-1.5e-7', '1e999', '12345678901234567890', '"a"', '"b"', '"\\u0061"', '"é"', '"\\u00e9"', '"😀"', '"\\ud83d\\ude00"', '"\\ud83d"', '"\\ude00"',

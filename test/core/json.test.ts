@@ -88,7 +88,7 @@ function inPieces(bytes: Buffer, size: number): { readonly result: JsonReading; 
 }
 
 void test('it makes no difference in which pieces a text comes', (t) => {
-  // prettier-ignore
+  // oxfmt-ignore
   const key = fc.constantFrom('a', 'b', '\\', '\\\\', '\\u005c', '\\u005C', '\\u0061', '\\"', 'é', '漢', '😀', '\\ud83d', '__proto__', 'u005c', ':')
   const piece = fc.oneof(
     key.map((one) => `"${one}":1`),

@@ -24,7 +24,7 @@ void test('a pointer finds what RFC 6901 says', (t) => {
 })
 
 void test('nothing is found on a prototype, in a text, or below what is no object; a list has no length', (t) => {
-  const missing = ['/constructor', '/a/toString', '/__proto__', '/text/length', '/text/0', '/list/0/length', '/list/length', '/list/length/x', '/nothing/x', '/x/y', '/list/1'] // prettier-ignore
+  const missing = ['/constructor', '/a/toString', '/__proto__', '/text/length', '/text/0', '/list/0/length', '/list/length', '/list/length/x', '/nothing/x', '/x/y', '/list/1'] // oxfmt-ignore
   for (const pointer of missing) t.equal(valueAt(DOCUMENT, pointer), undefined, pointer)
   for (const document of [null, undefined, 'text', 5]) t.equal(valueAt(document, '/length'), undefined, String(document))
   t.end()

@@ -70,7 +70,7 @@ const MALFORMED: Readonly<Record<string, readonly string[]>> = {
   'target-encoding': ['/api/%zz', '/api/%', '/api/%ff', '/api/%c0%af', '/api/thread%73', '/api/%41', '/api/%c3%a9', '/api/%3a', '/api/%27'],
   'query-encoding': ['/api/threads?x=%zz', '/api/threads?x=%00', '/api/threads?%ff=1', '/api/threads?a=%0d%0a'],
   'query-name-repeated': ['/api/threads?agentId=a&agentId=b', '/api/threads?agentId=a&agent%49d=b', '/api/info?limit=1&limit=1'],
-} // prettier-ignore
+} // oxfmt-ignore
 
 for (const [reason, targets] of Object.entries(MALFORMED)) {
   void test(`refused as ${reason}`, (t) => {

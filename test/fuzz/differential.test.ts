@@ -13,7 +13,7 @@ import { run, seedOfEnvironment } from '../../testing/fuzz/run.ts'
 const CASES = 22_000
 
 /** What a caller may be told because of what stands in a request. */
-// prettier-ignore
+// oxfmt-ignore
 const ABOUT_THE_REQUEST: readonly Code[] = [
   'target-malformed', 'header-malformed', 'body-malformed', 'thread-id-invalid', 'agent-id-invalid', 'not-owner', 'not-found',
   'method-not-allowed', 'body-too-large', 'media-type-unsupported',

@@ -21,7 +21,7 @@ const RUN = { method: 'POST', target: `${BASE}/agent/default/run`, headers: JSON
 /** A run with this text as its body. */
 const runOf = (body: string, more: Partial<Case> = {}): Row[0] => ({ ...RUN, body, ...more })
 
-// prettier-ignore
+// oxfmt-ignore
 const TARGETS: readonly Row[] = [
   [{ target: `${BASE}/threads/t1/messages` }, 'threads/messages', 'threads/messages'],
   [{ target: `${BASE}/threads/t1/messages?x=/threads/t2/state` }, 'threads/messages', 'threads/messages'],
@@ -115,7 +115,7 @@ const TARGETS: readonly Row[] = [
   [{ target: `${BASE}/threads?agentId=%ff` }, 'query-encoding', 'threads/list'],
 ]
 
-// prettier-ignore
+// oxfmt-ignore
 const BODIES: readonly Row[] = [
   [runOf('{"threadId":"t1"}'), 'agent/run', 'agent/run'],
   [runOf('{"\\u0074hreadId":"t1"}'), 'agent/run', 'agent/run'],
@@ -165,7 +165,7 @@ const tunnel = (path: string, httpMethod = 'GET', body?: unknown): Row[0] =>
 const DEFAULT = { agentId: 'default' }
 const MINE = { threadId: 't1' }
 
-// prettier-ignore
+// oxfmt-ignore
 const ENVELOPES: readonly Row[] = [
   [envelopeOf('info'), 'info', 'info'],
   [envelopeOf('agent/run', DEFAULT, MINE), 'agent/run', 'agent/run'],
@@ -286,7 +286,7 @@ const form = (lines: string, content = 'x'): Partial<Case> & Pick<Case, 'target'
 const WEBM = 'Content-Type: audio/webm'
 
 /** Whether the gateway refuses them or means the same by them is not said here. */
-// prettier-ignore
+// oxfmt-ignore
 const FOUND: readonly Row[0][] = [
   // The runtime takes what the params of this one don't name from the query of the outer target.
   envelopeOf('inspector/learning', undefined, undefined, { target: `${BASE}?agentId=default` }),

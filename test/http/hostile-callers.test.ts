@@ -214,17 +214,17 @@ void test('one caller’s slow bodies leave others half of the room', async (t) 
 void test('no 100 before a refusal that needs no body, and none to HTTP/1.0', async (t) => {
   const { gateway, alice } = await gated(t)
   const ask = (version: string, ...more: string[]) =>
-    sendRaw(gateway.url, head(`POST /api/copilotkit/agent/default/run HTTP/${version}`, 'Host: a', `Authorization: Bearer ${alice}`, 'Expect: 100-continue', 'Connection: close', ...more)) // prettier-ignore
+    sendRaw(gateway.url, head(`POST /api/copilotkit/agent/default/run HTTP/${version}`, 'Host: a', `Authorization: Bearer ${alice}`, 'Expect: 100-continue', 'Connection: close', ...more)) // oxfmt-ignore
   t.match(await ask('1.1', 'Content-Type: text/plain', 'Content-Length: 2'), /^HTTP\/1\.1 415/)
   t.match(await ask('1.1', 'Content-Type: application/json', 'Content-Length: 999999999999'), /^HTTP\/1\.1 413/)
   const wanted = await openRaw(gateway.url)
-  wanted.write(head('POST /api/copilotkit/agent/default/run HTTP/1.1', 'Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 2')) // prettier-ignore
+  wanted.write(head('POST /api/copilotkit/agent/default/run HTTP/1.1', 'Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 2')) // oxfmt-ignore
   await wanted.until('HTTP/1.1 100')
   wanted.write('{}')
   t.match(await wanted.until('thread-id-invalid'), /HTTP\/1\.1 400/)
   wanted.destroy()
   const old = await openRaw(gateway.url)
-  old.write(head('POST /api/copilotkit/agent/default/run HTTP/1.0', 'Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 2') + '{}') // prettier-ignore
+  old.write(head('POST /api/copilotkit/agent/default/run HTTP/1.0', 'Host: a', `Authorization: Bearer ${alice}`, 'Content-Type: application/json', 'Expect: 100-continue', 'Content-Length: 2') + '{}') // oxfmt-ignore
   t.notMatch(await old.ended(), / 100 /)
 })
 

@@ -155,7 +155,7 @@ void test('without the tunnel an upstream has no threads to read, and verify can
 
 void test('a log line names once, for each kind of client, what would make the bridge unnecessary', async (t) => {
   const bridges = (gate: GatedUpstream): unknown[] =>
-    gate.gateway.lines.filter((line) => String(line['msg']).includes('useSingleEndpoint')).map(({ from, to, msg }) => [from, to, /useSingleEndpoint=\{\w+\}/.exec(String(msg))?.[0]]) // prettier-ignore
+    gate.gateway.lines.filter((line) => String(line['msg']).includes('useSingleEndpoint')).map(({ from, to, msg }) => [from, to, /useSingleEndpoint=\{\w+\}/.exec(String(msg))?.[0]]) // oxfmt-ignore
   const multi = await gated(t)
   const before = await single(t)
   for (const gate of [multi, before]) {
@@ -169,7 +169,7 @@ void test('a log line names once, for each kind of client, what would make the b
   const requests = multi.gateway.lines
     .filter((line) => line['msg'] === 'request')
     .map((line) => [line['route'], line['transport']])
-  t.same(requests.slice(0, 2), [['info', 'single-route'], ['info', undefined]]) // prettier-ignore
+  t.same(requests.slice(0, 2), [['info', 'single-route'], ['info', undefined]]) // oxfmt-ignore
 })
 
 void test('who is refused makes no bridge', async (t) => {

@@ -14,7 +14,7 @@ import { compiled, SHIPPED } from '../../testing/support/policies.ts'
 const policy = compiled(SHIPPED)
 const no = 'not-allowed'
 
-// prettier-ignore
+// oxfmt-ignore
 const WITHOUT_THREAD = [
   // route                        anonymous  alice  olga   everybody
   ['GET info',                    no,        'yes', 'yes', 'yes'],
@@ -33,7 +33,7 @@ const WITHOUT_THREAD = [
   ['GET inspector-learning',      no,        no,    no,    no],
 ] as const
 
-// prettier-ignore
+// oxfmt-ignore
 const ABOUT_A_THREAD = [
   // route                                    anonymous    own       read         write        unknown      foreign      deleted      foreign, deleted  off: read    off: write
   ['POST agent/a/run',                       no,          'claims', 'not-owner', 'claims',    'claims',    'not-owner', 'claims',    'not-owner',      'not-owner', 'not-owner'],

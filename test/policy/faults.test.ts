@@ -19,7 +19,7 @@ const POINTER = 'write /sub or /realm_access/roles'
 const RATE = 'write 60/m, 10/s, 1000/h or off'
 const ROUTES_HINT = `routes: ${ROUTE_IDS.join(', ')}; a rule that denies may say all`
 
-// prettier-ignore
+// oxfmt-ignore
 const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] = [
   ['a name that is none', { ...INFO, name: 'a b' }, ['name', '"name"', 'is not a name', 'letters, digits, . _ -']],
   ['no route', { ...INFO, routes: [] }, ['routes', '"routes"', 'must name a route']],

@@ -17,7 +17,7 @@ function passed(text: string, forwardedProps: Json): JsonObject {
   return passingBody(RUN, body, compiled(text).bodies).body
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const UNSAFE = [
   'config', 'context', 'webhook', 'metadata', 'threadMetadata', 'checkpoint', 'checkpointId', 'checkpointDuring', 'nodeName',
   'command', 'command.goto', 'command.update', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'afterSeconds',

@@ -238,7 +238,7 @@ void testFirstPair(
 )
 
 // As they stand in the header's JSON.
-// prettier-ignore
+// oxfmt-ignore
 const NO_ALGORITHMS = [
   '"none"', '"None"', '"NONE"', '"nOnE"', '" none"', '"none "', '"none\\t"', '"none\\n"', '"\\u006eone"', '"none\\u0000"', '"n\\u043ene"', '"non"',
   '""', '" "', 'null', 'true', 'false', '0', '1', '[]', '{}', '["none"]', '["RS256"]', '["RS256","none"]', '[["RS256"]]',

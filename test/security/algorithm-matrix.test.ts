@@ -20,7 +20,7 @@ const KINDS: readonly (readonly [
   privateKey: KeyObject | Buffer,
   serves: readonly string[],
 ])[] = [
-  // prettier-ignore
+  // oxfmt-ignore
   ['rsa', PAIRS.rsa.publicKey, PAIRS.rsa.privateKey, ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512']],
   ['p256', PAIRS.p256.publicKey, PAIRS.p256.privateKey, ['ES256']],
   ['p384', PAIRS.p384.publicKey, PAIRS.p384.privateKey, ['ES384']],

@@ -16,10 +16,10 @@ const PUBLIC = { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey) }
 const MISMATCH = 'credential-invalid: audience-mismatch'
 
 /** For one of the audiences `chat` and `agents`. */
-const FITTING = ['chat', 'agents', ['chat'], ['other', 'agents'], ['chat', 'agents'], ['chat', 'chat'], ['', 'chat'], Array(50).fill('chat')] // prettier-ignore
+const FITTING = ['chat', 'agents', ['chat'], ['other', 'agents'], ['chat', 'agents'], ['chat', 'chat'], ['', 'chat'], Array(50).fill('chat')] // oxfmt-ignore
 
 /** For none of them. */
-// prettier-ignore
+// oxfmt-ignore
 const OTHERS: readonly unknown[] = [
   'other', '', ' ', '*', '.*', 'Chat', 'CHAT', 'chat ', ' chat', 'chat\n', 'chat\0', 'chat\u200b', '\u0441hat', 'cha', 'hat', 'c', 'chats', 'chat-admin', 'chat/', 'chat#', 'https://chat',
   'chat,agents', 'chat agents', 'chat|agents', '["chat"]', '{"chat":1}', 'agent', 'null', 'undefined', 'constructor', 'includes', '0', 'corp',

@@ -86,7 +86,7 @@ void testFirstPair('names that are nearly Authorization are no second one: they 
     'Authorisation',
     'WWW-Authorization',
   ]) {
-    // prettier-ignore
+    // oxfmt-ignore
     t.equal((await gateway.ask({ target: TARGET, lines: [`${name}: Bearer ${bob}`] })).status, 401, name)
     const both = await gateway.ask({ target: TARGET, token: alice, lines: [`${name}: Bearer ${bob}`] })
     t.equal(both.status, 200, name)

@@ -30,7 +30,7 @@ const OPERATORS: readonly Part[] = [
 ]
 
 /** Texts that are not the role, though a reader who splits, trims, folds or searches would find it in them. */
-// prettier-ignore
+// oxfmt-ignore
 const NEARLY = [
   'not-operator operator', 'operator member', 'member operator', 'operator,member', 'operator ', ' operator', 'Operator', 'OPERATOR', 'operators', 'operato', 'co-operator',
   'operator\n', 'operator\t', 'operator\0', '\ufeffoperator', 'operator\u200b', '\u043eperator', 'oper\u0430tor', '["operator"]', '{"operator":true}', '*', '.*', 'operator|member',
@@ -40,8 +40,8 @@ const NEARLY = [
 const MISSHAPEN: readonly Part[] = [
   ...NEARLY.map((role) => ({ role })),
   ...NEARLY.map((role) => ({ role: [role] })),
-  ...[['operator', 1], [1, 'operator'], ['operator', null], [null, 'operator'], ['operator', ['x']], ['operator', {}], ['operator', true]].map((role) => ({ role })), // prettier-ignore
-  ...[[['operator']], { operator: true }, { 0: 'operator', length: 1 }, { role: 'operator' }, { toString: 'operator' }, [{ name: 'operator' }]].map((role) => ({ role })), // prettier-ignore
+  ...[['operator', 1], [1, 'operator'], ['operator', null], [null, 'operator'], ['operator', ['x']], ['operator', {}], ['operator', true]].map((role) => ({ role })), // oxfmt-ignore
+  ...[[['operator']], { operator: true }, { 0: 'operator', length: 1 }, { role: 'operator' }, { toString: 'operator' }, [{ name: 'operator' }]].map((role) => ({ role })), // oxfmt-ignore
   ...[true, 1, 0, -1, null, '', [], {}, [''], [[]]].map((role) => ({ role })),
   // The name of the claim is to the letter, and in no other place.
   { roles: 'operator' },
@@ -54,8 +54,8 @@ const MISSHAPEN: readonly Part[] = [
   { isOperator: true, admin: true },
   { scope: 'threads:operate' },
   { scp: ['threads:operate'] },
-  ...[['read threads:operate'], ['threads:operate '], ['threads:operate', 1], [['threads:operate']], { 'threads:operate': true }, { 0: 'threads:operate' }].map((permissions) => ({ permissions })), // prettier-ignore
-  ...['threads:operates', 'Threads:Operate', 'threads:operate,x', 'threads', 'threads:*', 'threads:operate\tx', 'x\nthreads:operate', 'threads\u00a0threads:operate\u00a0x', '"threads:operate"', 'threads: operate', true, 1, null, {}].map((permissions) => ({ permissions })), // prettier-ignore
+  ...[['read threads:operate'], ['threads:operate '], ['threads:operate', 1], [['threads:operate']], { 'threads:operate': true }, { 0: 'threads:operate' }].map((permissions) => ({ permissions })), // oxfmt-ignore
+  ...['threads:operates', 'Threads:Operate', 'threads:operate,x', 'threads', 'threads:*', 'threads:operate\tx', 'x\nthreads:operate', 'threads\u00a0threads:operate\u00a0x', '"threads:operate"', 'threads: operate', true, 1, null, {}].map((permissions) => ({ permissions })), // oxfmt-ignore
   // The role of one claim is no permission of the other.
   { permissions: 'operator' },
   { role: 'threads:operate' },
@@ -152,7 +152,7 @@ void testFirstPair(
 )
 
 void test('any other string is an id as it stands', async (t) => {
-  const ids = ['a', 'a'.repeat(255), ' alice ', 'auth0|5f7', 'a:b', 'Ålice', '\u{1f9f5}'.repeat(255), 'corp:alice', '42', 'null', '[object Object]'] // prettier-ignore
+  const ids = ['a', 'a'.repeat(255), ' alice ', 'auth0|5f7', 'a:b', 'Ålice', '\u{1f9f5}'.repeat(255), 'corp:alice', '42', 'null', '[object Object]'] // oxfmt-ignore
   for (const sub of ids) t.equal(await heard(rsaGate(t), rsaToken(claims({ sub }))), `corp:${sub}`)
 })
 

@@ -47,7 +47,7 @@ const CONFIG = {
   upstream: { headers: { 'x-service-token': 'service' } },
 }
 
-const OWN_LINES = ['X-Tenant: one', 'Accept: text/plain', 'User-Agent: chat/1', 'Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'] // prettier-ignore
+const OWN_LINES = ['X-Tenant: one', 'Accept: text/plain', 'User-Agent: chat/1', 'Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'] // oxfmt-ignore
 
 void testFirstPair('names in Connection take nothing away that the gateway sets or lets through', async (t, pair) => {
   const { gateway, alice, upstream } = await gated(t, json({}), { pair, config: CONFIG })
@@ -103,7 +103,7 @@ void testFirstPair('hop-by-hop headers end here, whether Connection names them o
   const names = hop.map((line) => line.slice(0, line.indexOf(':')))
   for (const connection of [[], [`Connection: ${names.join(', ')}`], ['Connection: close'], ['Connection: keep-alive']]) {
     t.equal((await gateway.ask({ target: TARGET, token: alice, lines: [...hop, ...connection] })).status, 200)
-    t.same([...(upstream.requests.at(-1)?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // prettier-ignore
+    t.same([...(upstream.requests.at(-1)?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // oxfmt-ignore
     t.same(upstream.requests.at(-1)?.headers.get('connection'), ['keep-alive'])
   }
 })
@@ -112,7 +112,7 @@ void testFirstPair('what the upstream names in its Connection ends here as well'
   const { gateway, alice } = await gated(t, (_request, response) => {
     const headers = { connection: 'close, x-hop', 'x-hop': '1', 'keep-alive': 'timeout=9', 'proxy-authenticate': 'Basic', 'x-end': '1' }
     response.writeHead(200, { 'content-type': 'application/json', ...headers }).end('{}')
-  }, { pair }) // prettier-ignore
+  }, { pair }) // oxfmt-ignore
   // Not /info, which is written anew for a client of the other transport.
   const body = JSON.stringify(runInput('t1'))
   const answer = await gateway.ask({ target: '/api/copilotkit/agent/default/run', token: alice, body })

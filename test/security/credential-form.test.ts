@@ -69,7 +69,7 @@ const basic = (text: string): string => Buffer.from(text).toString('base64')
 /** Values of the header that hold a good token, and are no credential. */
 const valuesWith = (good: string): readonly string[] => [
   // Another scheme, or another spelling of it.
-  ...['bearer', 'BEARER', 'bEARER', 'Bearer:', 'Bearer=', 'Bearer;', '"Bearer"', 'Bearers', 'Beare', 'B', 'OAuth', 'Token', 'JWT', 'DPoP', 'MAC', 'GNAP', 'Basic', 'Digest', 'Negotiate', 'Bearer Bearer', 'Basic Bearer', 'Bearer Basic', 'Authorization:', '\ufeffBearer'].map((scheme) => `${scheme} ${good}`), // prettier-ignore
+  ...['bearer', 'BEARER', 'bEARER', 'Bearer:', 'Bearer=', 'Bearer;', '"Bearer"', 'Bearers', 'Beare', 'B', 'OAuth', 'Token', 'JWT', 'DPoP', 'MAC', 'GNAP', 'Basic', 'Digest', 'Negotiate', 'Bearer Bearer', 'Basic Bearer', 'Bearer Basic', 'Authorization:', '\ufeffBearer'].map((scheme) => `${scheme} ${good}`), // oxfmt-ignore
   good,
   `Bearer${good}`,
   `Basic ${basic(`alice:${good}`)}`,
@@ -81,11 +81,11 @@ const valuesWith = (good: string): readonly string[] => [
     (space) => `Bearer${space}${good}`,
   ),
   // Wrapped, quoted, followed or divided.
-  ...[`"${good}"`, `'${good}'`, `<${good}>`, `[${good}]`, `(${good})`, `{${good}}`, `token=${good}`, `token="${good}"`, `access_token=${good}`, `${good};`, `${good}; charset=utf-8`, `${good} x`, `${good} ${good}`, `${good}&x=1`, `${good}?`, `${good}#`, `${good}\u00e9`, `\u00ff${good}`, `${good}\u00ad`, `${good.slice(0, 20)} ${good.slice(20)}`, `${good.slice(0, 20)}\t${good.slice(20)}`, `${encodeURIComponent(good)}%00`, `.${good}`, `=${good}`].map((value) => `Bearer ${value}`), // prettier-ignore
+  ...[`"${good}"`, `'${good}'`, `<${good}>`, `[${good}]`, `(${good})`, `{${good}}`, `token=${good}`, `token="${good}"`, `access_token=${good}`, `${good};`, `${good}; charset=utf-8`, `${good} x`, `${good} ${good}`, `${good}&x=1`, `${good}?`, `${good}#`, `${good}\u00e9`, `\u00ff${good}`, `${good}\u00ad`, `${good.slice(0, 20)} ${good.slice(20)}`, `${good.slice(0, 20)}\t${good.slice(20)}`, `${encodeURIComponent(good)}%00`, `.${good}`, `=${good}`].map((value) => `Bearer ${value}`), // oxfmt-ignore
 ]
 
 /** Values that hold nothing. */
-const EMPTY = ['', ' ', '\t', 'Bearer', 'Bearer ', 'Bearer\t', 'Bearer  ', 'Bearer .', 'Bearer ..', 'Bearer null', 'Bearer undefined', 'Bearer [object Object]', 'Bearer false', 'null', 'anonymous', 'Bearer anonymous', 'Bearer -', 'Bearer *', '*', 'Bearer {}', 'Basic', 'Basic Og=='] // prettier-ignore
+const EMPTY = ['', ' ', '\t', 'Bearer', 'Bearer ', 'Bearer\t', 'Bearer  ', 'Bearer .', 'Bearer ..', 'Bearer null', 'Bearer undefined', 'Bearer [object Object]', 'Bearer false', 'null', 'anonymous', 'Bearer anonymous', 'Bearer -', 'Bearer *', '*', 'Bearer {}', 'Basic', 'Basic Og=='] // oxfmt-ignore
 
 void testFirstPair('a credential in any other form is none, and nothing reaches the upstream', async (t, pair) => {
   const good = rsaToken(claims())
@@ -101,7 +101,7 @@ void testFirstPair(
   async (t, pair) => {
     const good = rsaToken(claims())
     const { fateOf, upstream } = await guarded(t, CORP, { pair })
-    const lines = [`Authorization: Bearer ${good}`, `authorization: Bearer ${good}`, `AUTHORIZATION: Bearer ${good}`, `Authorization:Bearer ${good}`, `Authorization: \t Bearer ${good} \t `] // prettier-ignore
+    const lines = [`Authorization: Bearer ${good}`, `authorization: Bearer ${good}`, `AUTHORIZATION: Bearer ${good}`, `Authorization:Bearer ${good}`, `Authorization: \t Bearer ${good} \t `] // oxfmt-ignore
     for (const line of lines) t.equal(await fateOf(line), PASSED, line.replace(good, 'TOKEN'))
     t.same(
       upstream.requests.map((request) => request.headers.get('authorization')),
@@ -166,7 +166,7 @@ void testFirstPair('a header line that is none is no credential', async (t, pair
 void testFirstPair('a token in another place is not looked for', async (t, pair) => {
   const good = rsaToken(claims())
   const { fateOf, gateway, upstream } = await guarded(t, CORP, { pair })
-  // prettier-ignore
+  // oxfmt-ignore
   const names = [
     'Proxy-Authorization', 'X-Authorization', 'X-Forwarded-Authorization', 'X-Original-Authorization', 'Authentication', 'Authorization-', 'X-Access-Token', 'X-Auth-Token',
     'X-Amzn-Oidc-Data', 'X-Api-Key', 'X-Goog-Iap-Jwt-Assertion', 'Cf-Access-Jwt-Assertion', 'Cf-Access-Token', 'DPoP', 'Sec-WebSocket-Protocol', 'Authorization_', 'HTTP_AUTHORIZATION', 'WWW-Authenticate',

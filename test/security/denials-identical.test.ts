@@ -38,7 +38,7 @@ async function seeded(t: Parameters<typeof gated>[0], pair: Pair): Promise<Gated
 const HIDING = ruled([
   { routes: ['info'], allow: ['signed-in'] },
   {
-    // prettier-ignore
+    // oxfmt-ignore
     routes: [
       'agent/run', 'agent/connect', 'agent/suggest', 'agent/stop', 'annotate', 'threads/messages', 'threads/events', 'threads/state',
       'threads/update', 'threads/archive',

@@ -80,7 +80,7 @@ for (const trustedProxies of [[], ['127.0.0.0/8', '::1/128']]) {
         const request = upstream.requests.at(-1)
         t.equal(`${request?.method} ${request?.target}`, `GET ${BASE}/info`)
         t.same(request?.headers.get('host'), [new URL(upstream.url).host])
-        t.same([...(request?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // prettier-ignore
+        t.same([...(request?.headers.keys() ?? [])].sort(), ['accept-encoding', 'authorization', 'connection', 'host', 'x-request-id']) // oxfmt-ignore
       }
       t.equal(upstream.beginnings(), HEADERS.length)
     },

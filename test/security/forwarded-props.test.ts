@@ -34,7 +34,7 @@ async function started(t: Parameters<typeof gated>[0], pair: Pair, policy?: stri
   return gate
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const NAMES = [
   'config', 'configurable', 'context', 'webhook', 'metadata', 'threadMetadata', 'checkpoint', 'checkpointId', 'checkpointNs',
   'checkpointMap', 'checkpointDuring', 'nodeName', 'multitaskStrategy', 'onCompletion', 'onDisconnect', 'onRunCreated',

@@ -70,7 +70,7 @@ void testEachPair(
     const { gateway, alice, bob, upstream } = await gated(t, events(), { pair })
     t.equal(await run(gateway, alice, 'cafe'), 200)
     const before = upstream.beginnings()
-    // prettier-ignore
+    // oxfmt-ignore
     for (const id of [
     'cafe ', ' cafe', 'cafe\t', 'cafe\u00a0', 'cafe\u3000', 'cafe\u0000', 'cafe\u200b', 'cafe\ufeff', 'caf\u00e9', 'cafe\u0301', 'ｃａｆｅ', 'c\u0430fe',
     'ca\u017fe', '\u212aelvin', '\u0130stanbul', 'cafe.', 'cafe/', 'cafe%20', 'cafe+', 'cafe\u00ad', 'stra\u00dfe', '\ufb01sh', 'caf%', 'caf*', "cafe'--",
@@ -90,7 +90,7 @@ void testEachPair(
 
 void testEachPair('users compare byte for byte too, in every Unicode form', async (t, pair) => {
   const { gateway, signer, upstream } = await gated(t, events(), { pair })
-  // prettier-ignore
+  // oxfmt-ignore
   const users = [
     'caf\u00e9', 'cafe\u0301', 'cafe', 'Caf\u00e9', 'CAF\u00c9', 'caf\u00e9 ', ' caf\u00e9', 'caf\u00e9\u200b', '\ufeffcaf\u00e9', 'ｃａｆ\u00e9', 'cafe\u0301\u0301',
     'stra\u00dfe', 'strasse', 'STRASSE', '\u017ftrasse', '\u212a', 'K', 'k', '\u0130', 'I', 'i', '\u0131', 'i\u0307', '1', '01', '1.0', 'corp:cafe', ':cafe', 'cafe:', 'anonymous',

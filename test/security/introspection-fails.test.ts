@@ -137,7 +137,7 @@ void test('over the real gateway: only what the issuer calls active passes, and 
     { hangUp: true },
     { status: 302, headers: { location: `/${opaque}` } },
   ]) {
-    // prettier-ignore
+    // oxfmt-ignore
     server.answers.set('/introspect', answer)
     t.equal(await fate(opaque), unavailable)
   }

@@ -30,7 +30,7 @@ function twoIssuers(t: Test, pair: Pair): Promise<Guarded> {
   const run = events({ type: 'RUN_STARTED' }, { type: 'RUN_FINISHED' })
   return guarded(t, { corp: corpKey, other: otherKey }, { pair, 
     answering: (request, response) => (request.target.endsWith('/run') ? run : json({ messages: [] }))(request, response),
-  }) // prettier-ignore
+  }) // oxfmt-ignore
 }
 
 const run = ({ gateway }: Guarded, as: string, threadId: string) =>
@@ -77,7 +77,7 @@ void test('a list holds the threads of the one, not of the other of the same nam
 })
 
 /** Subjects that some reader could take for the one before; each is a user of their own. */
-const NEIGHBOURS = ['alice', 'Alice', 'ALICE', 'alice ', ' alice', 'alice.', 'other:alice', 'corp:alice', ':alice', 'alice:', 'al\u0131ce', '\u0430lice', 'alice\u200b', 'caf\u00e9', 'cafe\u0301', '\ufb01', 'fi', '1', '01', '1.0', 'null', 'anonymous', '__proto__', "alice'--", 'alice%20', 'alice+'] // prettier-ignore
+const NEIGHBOURS = ['alice', 'Alice', 'ALICE', 'alice ', ' alice', 'alice.', 'other:alice', 'corp:alice', ':alice', 'alice:', 'al\u0131ce', '\u0430lice', 'alice\u200b', 'caf\u00e9', 'cafe\u0301', '\ufb01', 'fi', '1', '01', '1.0', 'null', 'anonymous', '__proto__', "alice'--", 'alice%20', 'alice+'] // oxfmt-ignore
 
 void test('subjects that look alike are different users, each with a thread of their own', async (t) => {
   const gate = await twoIssuers(t, MULTI_ROUTE)
@@ -139,7 +139,7 @@ void test('a key of the one under an id that only the other has is unknown', asy
 })
 
 // As they stand in the payload's JSON: none of them is the issuer, to the letter.
-// prettier-ignore
+// oxfmt-ignore
 const OTHER_ISSUERS = [
   '"https://evil.example.com/"', '"https://login.example.com"', '"https://login.example.com//"', '"https://login.example.com/."', '"https://login.example.com/x"',
   '"https://login.example.com/?"', '"https://login.example.com/#"', '"https://login.example.com:443/"', '"https://login.example.com./"', '"https://a@login.example.com/"',

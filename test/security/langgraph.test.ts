@@ -90,7 +90,7 @@ async function alicesThread(): Promise<string> {
 /** The nodes that run when nobody interferes. */
 const NORMAL = ['answer', 'audit']
 /** What the server puts into a run's configuration by itself. */
-// prettier-ignore
+// oxfmt-ignore
 const SERVERS_OWN = ['assistant_id', 'checkpoint_map', 'checkpoint_ns', 'graph_id', 'run_id', 'thread_id', 'user-agent']
 
 void test('forwardedProps.config does not name a user to the graph', { buffered: true }, async (t) => {

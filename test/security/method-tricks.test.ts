@@ -118,7 +118,7 @@ void testEachPair('what comes in one piece with an Upgrade, frames or another re
 void testEachPair('HTTP/2 without asking is no request', async (t, pair) => {
   const { gateway, upstream } = await gated(t, undefined, { pair })
   t.match(await sendRaw(gateway.url, Buffer.from(PREFACE, 'latin1')), /^HTTP\/1\.1 400 /)
-  t.match(await sendRaw(gateway.url, Buffer.from(`${PREFACE}${gateway.bytes({ target: INFO }).toString()}`, 'latin1')), /^HTTP\/1\.1 400 /) // prettier-ignore
+  t.match(await sendRaw(gateway.url, Buffer.from(`${PREFACE}${gateway.bytes({ target: INFO }).toString()}`, 'latin1')), /^HTTP\/1\.1 400 /) // oxfmt-ignore
   t.equal(upstream.beginnings(), 0)
 })
 
@@ -178,7 +178,7 @@ void testEachPair('a method in another case, or of other letters, is none', asyn
     'CLEAR',
     'PRI',
   ]) {
-    // prettier-ignore
+    // oxfmt-ignore
     for (const path of ['info', 'threads/clear']) {
       const answer = await gateway.ask({ method, target: `${BASE}/${path}`, token: olga })
       // In an envelope it is a word like others, that no route has for its method.
@@ -207,7 +207,7 @@ void testEachPair('CONNECT opens nothing, to the upstream or to anybody else', a
 
 void testEachPair('a header, a query or a body that names another method is no method', async (t, pair) => {
   const { gateway, alice, olga, upstream } = await gated(t, undefined, { pair, config: { forwardHeaders: ['x-method'] } })
-  const names = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X_HTTP_Method_Override', 'x-http-METHOD-override', 'X-Method', '_method', 'Method', ':method', 'X-Original-Method', 'X-Forwarded-Method'] // prettier-ignore
+  const names = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override', 'X_HTTP_Method_Override', 'x-http-METHOD-override', 'X-Method', '_method', 'Method', ':method', 'X-Original-Method', 'X-Forwarded-Method'] // oxfmt-ignore
   for (const name of names.filter((one) => one !== ':method')) {
     const lines = [`${name}: DELETE`]
     t.equal((await gateway.ask({ target: INFO, token: alice, lines })).status, 200, name)
@@ -221,7 +221,7 @@ void testEachPair('a header, a query or a body that names another method is no m
   t.equal((await gateway.ask({ target: `${BASE}/threads/clear`, token: olga, ...form })).status, 415)
   for (const { method, target, headers } of upstream.requests) {
     t.equal(`${method} ${target}`, `GET ${INFO}`)
-    t.same([...headers.keys()].filter((name) => name.includes('method') && name !== 'x-method'), []) // prettier-ignore
+    t.same([...headers.keys()].filter((name) => name.includes('method') && name !== 'x-method'), []) // oxfmt-ignore
   }
   t.equal(upstream.requests.length, names.length)
 })

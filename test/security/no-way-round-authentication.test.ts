@@ -148,7 +148,7 @@ void testFirstPair('no other place for a token is looked at', async (t, pair) =>
     'Bearer',
     'Negotiate YQ==',
   ]) {
-    // prettier-ignore
+    // oxfmt-ignore
     const answer = await gateway.ask({ target: `${BASE}/info`, lines: [`Authorization: ${value}`] })
     t.match(answer, { status: 401, body: '"code":"credential-invalid"' }, value.slice(0, 12))
   }

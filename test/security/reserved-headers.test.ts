@@ -190,7 +190,7 @@ void test('the configuration can let none of the reserved names through', (t) =>
     'Connection',
     'X-Service-Token',
   ]) {
-    // prettier-ignore
+    // oxfmt-ignore
     for (const spell of SPELLINGS.slice(0, 6)) t.ok(faults(spell(name)), spell(name))
   }
   t.notOk(faults('X-Team-Id'))

@@ -76,7 +76,7 @@ void testEachPair('as a thread id in a body: refused, and nothing is claimed', a
     0,
     true,
   ]) {
-    // prettier-ignore
+    // oxfmt-ignore
     for (const path of BODY_ROUTES) {
       const answer = await gateway.ask({ ...inBody(path, id), token: alice })
       t.match(answer, { status: 400, body: '"code":"thread-id-invalid"' }, `${path} ${JSON.stringify(id)}`)
@@ -153,7 +153,7 @@ void testEachPair('ids that only hold such a word are ids like others, and so is
     [...ids].sort().map((id) => `${id}=corp:alice`),
   )
   t.same(
-    upstream.requests.filter(({ method }) => method === 'POST').map(({ target, json }) => [target, (json as { threadId: string }).threadId]), // prettier-ignore
+    upstream.requests.filter(({ method }) => method === 'POST').map(({ target, json }) => [target, (json as { threadId: string }).threadId]), // oxfmt-ignore
     ids.map((id) => [`${BASE}/agent/agent/run`, id]),
   )
 })

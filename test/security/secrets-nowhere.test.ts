@@ -189,7 +189,7 @@ void testFirstPair('labels are of closed lists, and no number of users, threads 
   const before = await labels(gate)
   for (let at = 0; at < 10; at += 1) await visit(`user${at}`)
   t.same([...(await labels(gate))].sort(), [...before].sort())
-  // prettier-ignore
+  // oxfmt-ignore
   const closed = new Set([
     ...['none', ...ROUTE_IDS].map((id) => `route=${id}`), ...['permitted', ...Object.keys(REASONS)].map((reason) => `reason=${reason}`),
     ...['new', 'released', 'lost-race'].map((outcome) => `outcome=${outcome}`), 'kind=body-key', 'kind=query-name', 'issuer=corp',

@@ -111,7 +111,7 @@ void testFirstPair('nor does one without the base path, or with more before it',
       '/api/CopilotKit',
       '/api/copilotkit.',
     ]) {
-      // prettier-ignore
+      // oxfmt-ignore
       for (const method of ['GET', 'POST']) {
         const answer = await gateway.ask({ method, target: `${prefix}/${path}`, token: olga })
         t.match(answer, { status: 404, body: '"code":"not-found"' }, `${method} ${prefix}/${path}`)

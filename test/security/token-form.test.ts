@@ -82,7 +82,7 @@ const NO_OBJECTS: readonly (readonly [name: string, token: string])[] = [
   ['good claims behind a byte order mark', rsaToken(`\ufeff${JSON.stringify(claims())}`)],
   ['a good header behind a byte order mark', signedAs('RS256', '\ufeff{"alg":"RS256"}', claims(), PAIRS.rsa.privateKey)],
   ['the claims in a list', rsaToken(JSON.stringify([claims()]))],
-] // prettier-ignore
+] // oxfmt-ignore
 
 /** The last character of a part with the bits set that stand for nothing: the same bytes, spelled otherwise. */
 function respelled(part: string): string {
@@ -132,7 +132,7 @@ void testUnbridged('a subject that is not UTF-8 is no user: two of them were one
     t.equal(await fate(signed(named(bytes))), REFUSED, Buffer.from(bytes, 'latin1').toString('hex'))
   }
   const inHeader = Buffer.from('{"alg":"RS256","x":"\xe9"}', 'latin1')
-  t.equal(await fate(assembled(inHeader, JSON.stringify(claims()), signature('RS256', `${inHeader.toString('base64url')}.${encoded(JSON.stringify(claims()))}`, PAIRS.rsa.privateKey))), REFUSED) // prettier-ignore
+  t.equal(await fate(assembled(inHeader, JSON.stringify(claims()), signature('RS256', `${inHeader.toString('base64url')}.${encoded(JSON.stringify(claims()))}`, PAIRS.rsa.privateKey))), REFUSED) // oxfmt-ignore
   t.equal(upstream.requests.length, 0)
   t.equal(await fate(signed(named('Jos\xc3\xa9'))), PASSED)
   t.match(
@@ -163,7 +163,7 @@ void testUnbridged('over the real gateway, none of them reaches the upstream', a
       `${header}.${space}${payload}.${signature}`,
       `${header}.${payload}.${signature.slice(0, 9)}${space}${signature.slice(9)}`,
     ])
-      // prettier-ignore
+      // oxfmt-ignore
       t.equal(await fateOf(`Authorization: Bearer ${parts}`), REFUSED, JSON.stringify(space))
   }
   t.equal(upstream.requests.length, 1)
@@ -290,7 +290,7 @@ function keyIds(address: string): readonly string[] {
     "k' OR '1'='1", "' UNION SELECT 'AAAA' --", 'k"; DROP TABLE keys; --', '$(id)', '`id`', '|id', '${jndi:ldap://127.0.0.1/a}', '{{7*7}}', '%s%s%n',
     address, `${address}#k`, '//evil.example', '__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'length', '0', '-1', 'undefined', 'null',
     '', ' ', 'k ', ' k', 'K', 'k\n', 'k\t', 'k\0', 'k,k', '*', '.*', '^k$', '/k/', '[k]', 'k%00', '\u212a', 'k\u0301', '\ud83d\udd11', '\u202ek', 'k'.repeat(4000),
-  ] // prettier-ignore
+  ] // oxfmt-ignore
 }
 
 void testUnbridged('a key id is compared with those of the set, and does nothing else', async (t, pair) => {

@@ -20,7 +20,7 @@ const PATH = 'authentication.issuers.corp'
 const SURROUNDINGS = { environment: { EMPTY: '', LIST: '[]' }, files: { 'empty.txt': '\n' } }
 
 /** Ways to say nothing. */
-// prettier-ignore
+// oxfmt-ignore
 const NOTHING: readonly unknown[] = [
   undefined, null, '', [], {}, [''], [null], [[]], [{}], 0, 1, true, false, ['chat', ''], ['', 'chat'], ['chat', null], ['chat', 1], '${env:EMPTY}', ['${env:EMPTY}'],
   '${env:MISSING}', ['${env:MISSING}'], ['chat', '${env:EMPTY}'], '${file:empty.txt}', ['${file:empty.txt}'], '${file:missing.txt}', { 0: 'chat' }, { any: true },
@@ -44,7 +44,7 @@ void test('a list is a list: no text with names in it, and no name for all', (t)
   t.end()
 })
 
-// prettier-ignore
+// oxfmt-ignore
 for (const algorithm of ['none', 'None', 'NONE', '', ' ', '*', 'RS*', 'any', 'all', 'rs256', 'RS256 ', ' RS256', 'RS1', 'RS', 'ES256K', 'RSA-OAEP', 'dir', 'HS1', 'RS256,ES256', 'null']) {
   void test(`"${algorithm}" is no algorithm`, (t) => {
     t.match(faultPaths({ [`${PATH}.algorithms`]: ['RS256', algorithm] })[0], `${PATH}.algorithms.1`)

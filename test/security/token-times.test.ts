@@ -54,7 +54,7 @@ for (const [tolerance, seconds] of [
 }
 
 /** Ends that are none, as they stand in the payload. */
-// prettier-ignore
+// oxfmt-ignore
 const NO_ENDS = [
   '"4102444800"', '"4102444800.0"', '"2099-01-01"', '"2099-01-01T00:00:00Z"', '"never"', '"NaN"', '"Infinity"', '"1e99"', '""', '" "', '"0"',
   'true', 'false', 'null', '[]', '{}', '[4102444800]', '[[4102444800]]', '["4102444800"]', '{"$date":4102444800}', '{"valueOf":4102444800}',
@@ -75,7 +75,7 @@ void testFirstPair('an end that is no number is none, and a token without one is
   t.equal(await fate(rsaToken(withText('exp', '4102444800.75'))), PASSED, 'a part of a second')
   t.equal(await fate(rsaToken(withText('exp', '4.1024448e9'))), PASSED, 'any spelling of a number')
   const bad = [...NO_ENDS.map((text) => withText('exp', text)), JSON.stringify(claims({ exp: undefined }))]
-  bad.push(...['Exp', 'EXP', 'exp ', 'expires', 'expiresAt', 'ttl'].map((name) => JSON.stringify(claims({ exp: undefined, [name]: 4102444800 })))) // prettier-ignore
+  bad.push(...['Exp', 'EXP', 'exp ', 'expires', 'expiresAt', 'ttl'].map((name) => JSON.stringify(claims({ exp: undefined, [name]: 4102444800 })))) // oxfmt-ignore
   bad.push(withText('exp', '1').replace('"exp":1', '"__proto__":{"exp":4102444800}'))
   for (const text of bad) {
     t.match(await heard(authenticate, rsaToken(text)), /^credential-invalid/, text)
@@ -159,7 +159,7 @@ void testFirstPair('every request checks its token against the clock, also on th
     told.push(`${seconds}: ${await answer()}`)
   }
   connection.destroy()
-  t.same(told, ['-1: 401', '0.001: 200', '30: 200', '59.9: 200', '60.1: 401', '3600: 401', '1: 200', '59: 200', '61: 401', '-1: 401', '30: 200']) // prettier-ignore
+  t.same(told, ['-1: 401', '0.001: 200', '30: 200', '59.9: 200', '60.1: 401', '3600: 401', '1: 200', '59: 200', '61: 401', '-1: 401', '30: 200']) // oxfmt-ignore
   t.equal(upstream.requests.length, 6)
 })
 

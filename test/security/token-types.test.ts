@@ -32,7 +32,7 @@ const OTHERS: readonly unknown[] = [
   ...['application/', 'application/application/jwt', 'application//jwt', 'x/application/jwt', 'JWT,at+jwt', '["JWT"]'],
   ...['ＪＷＴ', 'at\uff0bjwt', 'toString', '__proto__', 'none', '*', 'x'.repeat(2000)],
   ...[null, true, false, 0, 1, 1e400, [], ['JWT'], ['at+jwt', 'JWT'], {}, { 0: 'JWT' }, { toString: 'JWT' }],
-] // prettier-ignore
+] // oxfmt-ignore
 
 void testUnbridged('a token of another kind reaches nothing, however well it is signed', async (t, pair) => {
   const authenticate = rsaGate(t)

@@ -138,7 +138,7 @@ const CASES: readonly Case[] = [
   { target: `${BASE}?limit=1`, method: 'POST', body: JSON.stringify(TUNNEL) },
   { target: BASE, method: 'PUT', body: JSON.stringify(TUNNEL) },
   { target: BASE },
-] // prettier-ignore
+] // oxfmt-ignore
 
 const CONFIG = {
   upstream: { headers: { 'X-Service-Token': 'hunter2-the-service' } },

@@ -63,7 +63,7 @@ function conditions(draw: Draw): CallerConditions {
   }
 }
 
-// prettier-ignore
+// oxfmt-ignore
 const SOME_ROUTES: readonly RouteId[] = [
   'info', 'agent/run', 'agent/stop', 'threads/messages', 'threads/update', 'threads/clear', 'threads/grants',
 ]

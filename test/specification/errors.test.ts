@@ -41,7 +41,7 @@ void testFirstPair('401, 403, 404, 422 and 204, as the table says', async (t, pa
 
 void testFirstPair('400: the credential resolves to a malformed id, and 401 where it has merely expired', async (t, pair) => {
   const { folder, remove } = makeFolder()
-  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } }) // prettier-ignore
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } }) // oxfmt-ignore
   writeFileSync(join(folder, 'issuer.pem'), publicKey)
   const token = (claims: object): string => {
     const [head, body] = [

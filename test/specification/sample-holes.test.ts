@@ -76,7 +76,7 @@ void testEachStack('hole 5: clear, list, the debug feed and the memories are cov
     ['POST', '/memories/subscribe'],
     ['DELETE', '/memories/m1'],
   ] as const) {
-    // prettier-ignore
+    // oxfmt-ignore
     const { answer, received } = await asBob(stack, path, { method })
     t.same([answer.status, received], [403, []], `${method} ${path}`)
   }

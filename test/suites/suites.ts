@@ -62,6 +62,7 @@ export const LONG_SUITES: readonly Suite[] = [
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
   { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
+  { name: 'deploy', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 

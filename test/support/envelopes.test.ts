@@ -69,7 +69,7 @@ void test('a request is written as an envelope with its own text', (t) => {
   const written = (method: string, below: string, body?: string): string | undefined =>
     enveloped({ method, target: `${BASE}${below}`, body })?.body.toString()
   const tunnel = (path: string, httpMethod: string) => ({ method: 'resource/request', params: { path, httpMethod } })
-  t.equal(written('POST', '/agent/a%3Ab/run', '{"threadId":"t","threadId":"u"'), '{"method":"agent/run","params":{"agentId":"a:b"},"body":{"threadId":"t","threadId":"u"}') // prettier-ignore
+  t.equal(written('POST', '/agent/a%3Ab/run', '{"threadId":"t","threadId":"u"'), '{"method":"agent/run","params":{"agentId":"a:b"},"body":{"threadId":"t","threadId":"u"}') // oxfmt-ignore
   t.equal(written('POST', '/agent/%61/stop/%74'), '{"method":"agent/stop","params":{"agentId":"%61","threadId":"%74"}}')
   for (const path of ['/threads/a/../b/messages?x=1#y', '\\threads\\clear', '/agent/a//run', '/nowhere']) {
     t.equal(written('PATCH', path), JSON.stringify(tunnel(path, 'PATCH')))

@@ -15,18 +15,18 @@ export type WriteEnvelope = (route: Route, body: string | null) => string
 const OWN_METHODS = ['info', 'agent/run', 'agent/connect', 'agent/suggest', 'agent/stop', 'transcribe', 'inspector/metadata']
 const isTunnelled = ({ id }: Route): boolean => ![...OWN_METHODS, 'inspector/learning'].includes(id)
 
-// prettier-ignore
+// oxfmt-ignore
 const KEYS = [
   '"method"', '"method"', '"params"', '"params"', '"body"', '"body"', '"\\u006dethod"', '"meth\\u006fd"', '"p\\u0061rams"', '"\\u0062ody"', '"\\\\u006dethod"',
   '"Method"', '" method"', '"method\\u0000"', '"\ufeffmethod"', '"PARAMS"', '"params[agentId]"', '"params.threadId"', '"Body"', '"_method"',
   '"threadId"', '"agentId"', '"path"', '"httpMethod"', '"__proto__"', '"\\u005f_proto__"', '"constructor"', '"toString"', '"x"', '""', "'method'", 'method',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const PARAM_KEYS = [
   '"agentId"', '"agentId"', '"threadId"', '"threadId"', '"path"', '"path"', '"httpMethod"', '"httpMethod"', '"\\u0061gentId"', '"thread\\u0049d"', '"p\\u0061th"', '"\\u0068ttpMethod"',
   '"AgentId"', '"threadid"', '" path"', '"httpmethod"', '"method"', '"query"', '"skillsPage"', '"insightsPage"', '"memoryId"', '"runId"', '"__proto__"', '"constructor"', '"x"', '""',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const METHODS = [
   '"agent/run"', '"agent/stop"', '"agent/connect"', '"agent/suggest"', '"info"', '"transcribe"', '"resource/request"', '"inspector/learning"', '"inspector/metadata"',
   '"agent\\/run"', '"\\u0061gent/run"', '"resource\\/request"', '"agent/RUN"', '"Agent/run"', '" agent/run"', '"agent/run "', '"agent/run\\u0000"', '"agent/run/"', '"/agent/run"', '"agent//run"',
@@ -34,22 +34,22 @@ const METHODS = [
   '"threads/update"', '"memories/list"', '"annotate"', '"cpk-debug-events"', '"constructor"', '"__proto__"', '"toString"', '["agent/run"]', '["info"]', '{"0":"info"}', '{"toString":"info"}',
   'null', '""', '0', '1', 'true', '[]', '{}',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const PARAMS = [
   'null', '[]', '{}', '"x"', '1', 'true', '[{"agentId":"default","threadId":"t1"}]', '"{\\"agentId\\":\\"default\\"}"', '{"__proto__":{"agentId":"default","threadId":"victim-1"}}',
   '{"params":{"agentId":"default"}}', '{"agentId":"default","threadId":"victim-1","path":"/threads/clear","httpMethod":"POST"}', '{"path":"/threads/victim-1/messages","httpMethod":"GET"}',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const HTTP_METHODS = [
   'get', 'Get', 'GET ', ' GET', 'post', 'Post', 'pOST', 'patch', 'delete', 'GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS', 'TRACE', 'CONNECT', 'QUERY', '', 'GET,POST', 'GET\0', 'POST\r\n', 'G\u00cbT',
   // Upper case of these is POST and DELETE to nobody but String.prototype.toUpperCase.
   'PO\u017fT', 'PO\ufb06', 'po\ufb05', '\uff30\uff2f\uff33\uff34',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const PATH_STARTS = [
   'http://copilotkit.resource', '//copilotkit.resource', '/\\copilotkit.resource', '/\\', '/\t/evil.example', '\t', ' ', 'http:', '/api/copilotkit', '/resource/request', '/agent/default/run', '/info', '/..', '/%2e%2e', '.', '?', '#', '/junk', '/threads/t1',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const PATHS = [
   '/', '', '//', '/info', '/agent/default/run', '/agent/default/stop/victim-1', '/cpk-debug-events', '/transcribe', '/inspector-learning?agentId=x', '/inspector-metadata', '/resource/request', '/threads/victim-1/messages',
   '/threads/t1/messages?agentId=default&agentId=remote', '/threads?agentId=default&agent%49d=remote', '/threads?limit=10&limit=20', '/threads/t1/messages#/state', '/threads/t1/../victim-1/state', '/threads/info', '/threads/t1/annotate',
@@ -112,7 +112,7 @@ const httpMethod: fc.Arbitrary<OfRoute> = mostly(
 )
 
 // What the runtime makes a query of; in a query of its own it would have been percent-encoded.
-// prettier-ignore
+// oxfmt-ignore
 const ODD_PAGES = [
   '0', '-0', '-1', '1.50', '1e2', '1e21', '1e400', 'null', 'true', '["1"]', '""', '" "', '"1\\n"', '"\\u0000"', '"\\ud800"', '"\\ud83d\\ude00"', '"1&agentId=x"', '"1#"', '"%31"', '"%ff"', '"1+1"', '"1=1"', '"\\u00e9"', '"../clear"',
 ]
@@ -229,7 +229,7 @@ function bytesOf([key, value]: Member): Member {
 export const envelopeTarget: fc.Arbitrary<(publicPath: string) => string> = fc.oneof(
   { arbitrary: fc.constant((publicPath: string) => (publicPath === '' ? '/' : publicPath)), weight: 120 },
   {
-    // prettier-ignore
+    // oxfmt-ignore
     arbitrary: fc
       .constantFrom(
         '/', '//', '?', '?agentId=default', '?agentId=victim', '?skillsPage=2', '?x=1', '?limit=1&limit=2', '?path=/threads/clear', '#', '#x', '/.', '/..', '/x/..', '\\', ';', '%20', '%2f',

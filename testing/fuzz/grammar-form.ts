@@ -4,13 +4,13 @@
  */
 import fc from 'fast-check'
 
-// prettier-ignore
+// oxfmt-ignore
 const NAMES = ['name="audio"', 'name=audio', 'name="Audio"', 'name="aud%69o"', 'name="x"', 'name=""', 'NAME="audio"', 'name="audio"; name="x"', 'name*=utf-8\'\'audio', 'name="au\\dio"', 'name="audio\\""', 'name="audio[]"']
-// prettier-ignore
+// oxfmt-ignore
 const FILE_NAMES = ['', '; filename=""', '; filename="b.webm"', '; filename=a.webm', '; filename="../../etc/passwd"', '; filename="a%22b.webm"', '; filename="a\\"b.webm"', '; filename*=utf-8\'\'%e2%82%ac.webm', '; filename="a.webm"; filename*=utf-8\'\'b.webm', '; filename="\xc3\xa9.webm"', '; filename="\xff.webm"', '; filename="a;b.webm"', '; filename="__proto__"']
-// prettier-ignore
+// oxfmt-ignore
 const TYPES = ['', 'Content-Type: audio/webm;codecs=opus\r\n', 'Content-Type: Audio/WebM\r\n', 'Content-Type: application/octet-stream\r\n', 'Content-Type: text/html\r\n', 'Content-Type: audio/webm, text/html\r\n', 'Content-Type: \r\n', 'content-type:audio/ogg\r\n', 'Content-Type: audio/webm\r\nContent-Type: audio/mp3\r\n', 'Content-Transfer-Encoding: base64\r\nContent-Type: audio/webm\r\n', 'X-A: b\r\nContent-Type: audio/webm\r\n']
-// prettier-ignore
+// oxfmt-ignore
 const CONTENTS = ['', 'x', '\0\0', '\xff\xfe', '\xe2\x82', '--b1', '\r\n--b1x\r\n', '\r\n', '\n--b1\n', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"victim-1"}}', 'R0s='.repeat(20)]
 
 const mostly = (usual: string, others: readonly string[]): fc.Arbitrary<string> =>

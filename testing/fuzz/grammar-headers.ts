@@ -8,19 +8,19 @@ export type LinesEdit = (lines: readonly Line[]) => readonly Line[]
 export const HOST: Line = ['host', 'gateway.example']
 
 /** A host that the runtime would put before the target as it stands (runtime-behaviour.md, "Targets and ids", last lines). */
-// prettier-ignore
+// oxfmt-ignore
 const hosts = ['x/api/copilotkit/threads/clear?', 'x/threads/clear#', 'x\\threads\\clear?', 'a@b', 'a b', '', 'evil.example:80', '[::1]', '../threads/clear?', 'x/..', '#', '?', 'gateway.example/', 'gateway.example%2f', 'é']
 
-// prettier-ignore
+// oxfmt-ignore
 const jsonTypes = ['application/json', 'application/json; charset=utf-8', 'application/json;charset=UTF-8', 'Application/JSON; charset="utf-8"', 'application/json ']
-// prettier-ignore
+// oxfmt-ignore
 const oddTypes = [
   'application/json; charset=utf-16', 'application/json; charset=utf-16le', 'application/json; charset=utf-7', 'application/json; charset=iso-8859-1', 'application/json; charset=utf-8; charset=utf-7',
   'application/json; charset', 'application/json; x=y', 'application/json;', 'application/json, text/plain', 'application/vnd.api+json', 'application/jsonp', 'application/jsonx', 'text/json', 'text/plain', 'text/plain; application/json', '',
   'application/x-www-form-urlencoded', 'application/octet-stream', 'multipart/form-data', 'multipart/form-data; boundary=b1', 'multipart/form-data; boundary="b 1"', 'multipart/form-data; boundary=application/json', 'multipart/form-data; boundary="application/json"', 'multipart/form-data; boundary="a;b"',
   'multipart/form-data; boundary=b1; charset=utf-16', 'multipart/mixed; boundary=b1', 'Multipart/Form-Data; Boundary=b1', 'application/json; boundary=b1',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const additions: readonly Line[] = [
   ['content-encoding', 'gzip'], ['content-encoding', 'identity'], ['content-encoding', 'br'], ['content-encoding', 'Identity'], ['content-encoding', 'gzip, identity'], ['content-encoding', ''],
   ['transfer-encoding', 'chunked'], ['transfer-encoding', 'Chunked'], ['transfer-encoding', 'gzip, chunked'], ['transfer-encoding', 'identity'], ['transfer-encoding', 'xchunked'],
@@ -39,8 +39,14 @@ const override = fc.tuple(
 )
 
 const edit: fc.Arbitrary<LinesEdit> = fc.oneof(
-  { arbitrary: fc.constantFrom(...additions).map((line): LinesEdit => (lines) => [...lines, line]), weight: 6 },
-  { arbitrary: fc.constantFrom(...additions).map((line): LinesEdit => (lines) => [line, ...lines]), weight: 3 },
+  {
+    arbitrary: fc.constantFrom(...additions).map((line): LinesEdit => (lines) => [...lines, line]),
+    weight: 6,
+  },
+  {
+    arbitrary: fc.constantFrom(...additions).map((line): LinesEdit => (lines) => [line, ...lines]),
+    weight: 3,
+  },
   {
     arbitrary: fc.constantFrom(...hosts).map(
       (host): LinesEdit =>
@@ -49,10 +55,16 @@ const edit: fc.Arbitrary<LinesEdit> = fc.oneof(
     ),
     weight: 3,
   },
-  { arbitrary: override.map((line): LinesEdit => (lines) => [...lines, line]), weight: 2 },
+  {
+    arbitrary: override.map((line): LinesEdit => (lines) => [...lines, line]),
+    weight: 2,
+  },
   { arbitrary: fc.constant<LinesEdit>((lines) => lines.filter(([name]) => name !== 'host')), weight: 1 },
   { arbitrary: fc.constant<LinesEdit>((lines) => lines.filter(([name]) => name !== 'content-type')), weight: 1 },
-  { arbitrary: fc.nat({ max: 3 }).map((index): LinesEdit => (lines) => [...lines, ...lines.slice(index, index + 1)]), weight: 2 },
+  {
+    arbitrary: fc.nat({ max: 3 }).map((index): LinesEdit => (lines) => [...lines, ...lines.slice(index, index + 1)]),
+    weight: 2,
+  },
 )
 
 /** Edits of the lines: mostly none. */

@@ -112,7 +112,7 @@ const prefixes = [
   '/api/copilotkit/..',
   '/api/copilotkitx',
 ]
-// prettier-ignore
+// oxfmt-ignore
 const strays = ['|', '{', '}', '"', '^', '<', '>', '`', ' ', '\t', '\0', '\x7f', '\x80', 'é', '\u200b', '\ufeff', '\ud800', '😀', '%zz', '%', '%f', '%ff', '%c0%af', '%e0%80%af', '%ed%a0%80', '%u002f', '%E2%80%8B', '%EF%BC%8F', '%7f', '%0a', '+', '@', ':', '%3a', '%3A', '~', '%7E', '!', '*', "'", '(', ')', ',', '$', '=', '&']
 
 const inSegments = (path: string, change: (segments: string[]) => void): string => {

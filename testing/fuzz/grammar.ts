@@ -14,7 +14,7 @@ import { LISTED_ORIGIN } from './gate-under-test.ts'
 import { HOST, jsonType, linesEdits, recordingType, type Line } from './grammar-headers.ts'
 import { spelling } from './grammar-target.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 const methods = ['GET', 'POST', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'PUT', 'TRACE', 'get', 'Post', 'patch', 'PROPFIND', 'QUERY', 'PURGE', 'LINK']
 
 const method: fc.Arbitrary<(route: Route) => string> = fc.oneof(

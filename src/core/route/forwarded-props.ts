@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from '../json/read.ts'
 export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume']
 
 // Compared without case and underscores: Python agents turn camelCase into snake_case on their own.
-// prettier-ignore
+// oxfmt-ignore
 const UNSAFE_NAMES = new Set([
   'config', 'context', 'webhook', 'metadata', 'threadmetadata', 'nodename', 'multitaskstrategy', 'oncompletion',
   'ondisconnect', 'afterseconds', 'ifnotexists', 'feedbackkeys', 'durability', 'proxiedmcprequest', 'command',

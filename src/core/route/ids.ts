@@ -1,7 +1,7 @@
 /** The grammars of ids, which mean the same to gateway, store and upstream (runtime-behaviour.md, "Targets and ids"). */
 
 /** The router matches paths from the end (runtime-behaviour.md, "Targets and ids"): these ids could turn a route into another. */
-// prettier-ignore
+// oxfmt-ignore
 export const ROUTE_WORDS: ReadonlySet<string> = new Set([
   'agent', 'annotate', 'archive', 'clear', 'connect', 'cpk-debug-events', 'events', 'info', 'inspector-learning',
   'inspector-metadata', 'memories', 'messages', 'recall', 'run', 'state', 'stop', 'subscribe', 'suggest', 'threads',

@@ -2,7 +2,7 @@
 
 import type { NeededRight } from '../decide/sharing.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export type RouteId =
   | 'info' | 'agent/run' | 'agent/connect' | 'agent/suggest' | 'agent/stop' | 'transcribe'
   | 'threads/list' | 'threads/subscribe' | 'threads/clear' | 'threads/update' | 'threads/archive'
@@ -47,7 +47,7 @@ export interface Route {
 }
 
 // RunAgentInput (runtime-behaviour.md, "Run input"). Runtimes of the managed platform read `lastSeenEventId` on connect.
-// prettier-ignore
+// oxfmt-ignore
 const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume']
 
 function route(id: RouteId, method: Method, path: string, more: Partial<Route> = {}): Route {

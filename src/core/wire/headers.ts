@@ -12,14 +12,14 @@ export type HeaderLines = ReadonlyMap<string, readonly string[]>
 export const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
 
 // Fields that are not lists (RFC 9110 §5.3): different readers would read two lines of such a field differently.
-// prettier-ignore
+// oxfmt-ignore
 const SINGULAR = [
   'content-type', 'content-length', 'content-encoding', 'transfer-encoding', 'host', 'origin', 'user-agent',
   'traceparent', 'access-control-request-method',
 ]
 
 /** Hop-by-hop fields (RFC 9110 §7.6.1 and what RFC 2616 §13.5.1 named). */
-// prettier-ignore
+// oxfmt-ignore
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer',
   'transfer-encoding', 'upgrade', 'http2-settings',
@@ -143,7 +143,7 @@ export function streamForm(headers: UpstreamAnswerHeaders): StreamForm {
 }
 
 const DROPPED_FROM_ANSWERS = new Set(['location', 'refresh', 'x-request-id', 'x-sendfile', 'x-lighttpd-send-file'])
-// prettier-ignore
+// oxfmt-ignore
 const CACHE_FIELDS = new Set([
   'etag', 'age', 'expires', 'last-modified', 'pragma', 'warning', 'surrogate-control', 'surrogate-key', 'edge-control',
 ])

@@ -3,7 +3,7 @@ import { request as ask, type IncomingMessage } from 'node:http'
 import { duplexPair, Readable, type Duplex, type Writable } from 'node:stream'
 
 /** Fields about the caller's connection (RFC 9110 §7.6.1), which is not this one. */
-// prettier-ignore
+// oxfmt-ignore
 const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
   'connection', 'content-length', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
 ])

@@ -11,7 +11,7 @@ import type { Code, Reason, RulePlace } from '../../core/reasons.ts'
 import { limitsOf } from './explanation.ts'
 import { placeOf, limitText, listText } from './decision-text.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 const OWNERSHIPS = [
   'own', 'shared for reading', 'shared for writing', 'unknown', 'foreign', 'own, deleted', 'foreign, deleted',
 ] as const

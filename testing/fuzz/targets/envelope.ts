@@ -13,7 +13,7 @@ import { hush, makeJudge } from '../judge.ts'
 import type { Written } from '../message.ts'
 import { shapeFaults } from '../sent-shape.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export const words = [
   '{"method":"', '"method":"info"', '"params":{', '"body":{', '"threadId":"t1"', '"agentId":"default"', 'agent/run', 'agent/connect', 'agent/suggest',
   'agent/stop', 'info', 'transcribe', 'inspector/metadata', 'inspector/learning', 'resource/request', '"path":"/threads/t1/messages"',
@@ -22,7 +22,7 @@ export const words = [
   '"mimeType":"audio/webm"', '"state":{}', '"forwardedProps":{}', '"messages":[]', '"tools":[]', '"context":[]', '%2F', '..', '\\\\', '\\u', '__proto__', 'null',
 ]
 
-// prettier-ignore
+// oxfmt-ignore
 export const seeds = [
   '{"method":"info"}', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t1"}}', '{"method":"agent/run","params":{"agentId":"default","threadId":"t1"},"body":{"threadId":"t2"}}',
   '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":" t1"}}', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"123E4567-E89B-12D3-A456-426614174000"}}', '{"method":"agent/run","params":{"agentId":"__proto__"},"body":{"threadId":"t1"}}',

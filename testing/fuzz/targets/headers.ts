@@ -16,7 +16,7 @@ import {
   type HeaderLines,
 } from '../../../src/core/wire/headers.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export const words = [
   '\n', ': ', ',', 'host: x', 'authorization: Bearer a', 'Authorization', 'content-type: application/json', '; charset=utf-8', 'transfer-encoding: chunked',
   'content-length: 1', 'connection: ', 'keep-alive', 'x-tenant', 'X-Tenant: b', 'x_tenant', 'x-service-token', 'X-SERVICE-TOKEN: caller', 'cookie', 'x-forwarded-for',
@@ -25,7 +25,7 @@ export const words = [
   'cache-control', 'cdn-cache-control', 'x-accel-redirect', 'access-control-allow-origin', 'text/event-stream', 'text/html', 'location', 'etag', 'set-cookie', '__proto__', 'constructor', 'x-request-id',
 ]
 
-// prettier-ignore
+// oxfmt-ignore
 export const seeds = [
   'x-a,x-tenant\nhost: x\nauthorization: Bearer a.b.c\ncontent-type: application/json; charset=utf-8\naccept: */*\nx-a: 1\nX-A: 2\nx-tenant: caller\nX-Service-Token: caller',
   'x-request-id,content-type,accept-encoding,authorization\nhost: x\nx-request-id: caller\ncontent-type: text/html\naccept-encoding: br\nAuthorization: Basic a',

@@ -9,7 +9,7 @@ import type { Refusal } from '../../../src/core/reasons.ts'
 import { makeBudget } from '../../../src/http/pipeline/request-body.ts'
 import { arrivingMessage } from '../../support/arriving-message.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export const words = [
   'multipart/form-data; boundary=q7', 'multipart/form-data; boundary="q 7"', '\r\n', '\r\n\r\n', '--q7', '\r\n--q7\r\n', '\r\n--q7--\r\n', '--',
   'Content-Disposition: form-data; name="audio"; filename="a.webm"\r\n', 'Content-Disposition: form-data; name="x"\r\n', 'Content-Type: audio/webm\r\n',
@@ -20,7 +20,7 @@ const TYPE = 'multipart/form-data; boundary=q7\n'
 const FILE = 'Content-Disposition: form-data; name="audio"; filename="a.webm"'
 const part = (head: string, content: string): string => `--q7\r\n${head}\r\n\r\n${content}\r\n`
 
-// prettier-ignore
+// oxfmt-ignore
 export const seeds = [
   `${TYPE}${part(`${FILE}\r\nContent-Type: audio/webm`, 'abc')}--q7--\r\n`, `${TYPE}${part('Content-Disposition: form-data; name="x"', 'x')}${part(FILE, '\xff\0\r\n--c')}--q7--\r\n`, `multipart/form-data; boundary="q 7"\n--q 7\r\n${FILE}\r\n\r\nx\r\n--q 7--`,
   `${TYPE}${part(FILE, 'a')}${part(FILE, 'b')}--q7--\r\n`, `${TYPE}${part(FILE, 'a')}${part('Content-Disposition: form-data; name="audio"', 'b')}--q7--\r\n`, `${TYPE}${part('Content-Disposition: form-data; name="audio"', 'b')}--q7--\r\n`,

@@ -14,7 +14,7 @@ import { ALL_ROUTES, ROUTE_IDS } from '../../../src/core/route/routes.ts'
 import { loadPolicy } from '../../../src/policy/compile.ts'
 import { Sources } from '../../../src/document/sources.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export const words = [
   'version: 1\n', 'rules:\n', '  - routes: [info]\n    allow: [signed-in]\n', 'routes: all', 'deny: [anonymous]', 'allow: [operator]', 'threads: [own]', 'threads: [foreign, shared, unknown]',
   'agents: [a]', 'methods: [GET]', 'roles: [r]', 'permissions: { any: [p] }', 'claims: [{ at: /sub, equals: x }]', 'unless: { roles: [r] }', 'refusal: 404', 'only: user-scoped',
@@ -25,7 +25,7 @@ export const words = [
 const RULE = 'version: 1\nrules:\n  - routes: [info]\n    allow: [signed-in]\n'
 const THREAD_RULE = 'version: 1\nrules:\n  - routes: [threads/messages, agent/run]\n    allow: [signed-in]\n'
 
-// prettier-ignore
+// oxfmt-ignore
 export const seeds = [
   RULE, '{"version":1,"rules":[{"routes":["agent/run"],"allow":["signed-in"],"threads":["own","unknown"],"agents":["a"]}]}', `${THREAD_RULE}    threads: [foreign]\n`, `${THREAD_RULE}    threads: [own, shared]\nsharing: true\n`, `${THREAD_RULE}    threads: [own]\n`, `${RULE}    bogus: 1\n`, `${RULE}bogus: 1\n`, `${RULE}    limits: { bogus: 1 }\n`, `${RULE}    permissions: { any: [p], bogus: [p] }\n`, `${RULE}    unless: { roles: [r], bogus: 1 }\n`, `${RULE}    claims: [{ at: /a, equals: 1, bogus: 1 }]\n`, `${RULE}operators: [{ role: r, bogus: 1, issuer: corp }]\n`, `${RULE}forwardedProps: [{ name: a, bogus: 1 }]\n`,
   'version: 1\nrules:\n  - routes: all\n    deny: [anonymous]\n', 'version: 1\nrules:\n  - routes: all\n    allow: [anonymous]\n', 'version: 1\nrules:\n  - routes: [threads/clear]\n    allow: [operator]\noperators: [{ role: r, issuer: corp }]\n', 'version: 1\nrules:\n  - routes: [threads/clear]\n    allow: [signed-in]\n', 'version: 1\nrules:\n  - routes: [info]\n    allow: []\n', 'version: 1\nrules: []\n', 'version: 2\n', '', '- a\n', 'rules: &a [*a]\n', 'a: *b\n', '\tversion: 1\n', 'version: 1\nversion: 1\n', '__proto__: { version: 1 }\n', '--- 1\n--- 2\n', '? [version]\n: 1\n', 'version: !!int 1\nrules: !!seq\n  - {routes: [info], allow: [anonymous]}\n', 'version: 1\nrules:\n  - &a {routes: [info], allow: [anonymous]}\n  - {<<: *a, name: b}\n', 'a: &a [1,1]\nb: &b [*a,*a]\nc: &c [*b,*b]\nd: [*c,*c]\n',
@@ -51,7 +51,7 @@ const CALLERS: readonly Principal[] = [
   user('olga', { roles: ['r'], permissions: ['p'] }),
   user('pia', { issuer: 'partner' }),
 ]
-// prettier-ignore
+// oxfmt-ignore
 const RECORDS: readonly OwnerRecord[] = [null, { owner: 'corp:alice', deleted: false }, { owner: 'corp:zoe', deleted: false }, { owner: 'corp:zoe', deleted: true }, { owner: 'corp:zoe', deleted: false, granted: 'write' }]
 
 function user(subject: string, more: Partial<User> = {}): User {

@@ -12,7 +12,7 @@ import { PLACES } from '../case.ts'
 import { differences, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export const words = [
   'GET ', 'POST ', 'PATCH ', 'DELETE ', '/api/copilotkit', '/chat', '/agent/', '/run', '/connect', '/suggest', '/stop/', '/threads', '/threads/', '/messages',
   '/events', '/state', '/archive', '/clear', '/subscribe', '/annotate', '/memories', '/memories/', '/recall', '/info', '/transcribe',
@@ -21,7 +21,7 @@ export const words = [
   '%3A', '%C3%A9', '%00', '..', '//', '\\', '#', ';', '@', ':', 'http://evil.example/', '123e4567-e89b-12d3-a456-426614174000', 'constructor',
 ]
 
-// prettier-ignore
+// oxfmt-ignore
 export const seeds = [
   'GET /api/copilotkit/threads?agentId=d%C3%A9&limit=%20+a&x=1', 'GET /api/copilotkit/threads?agentId=a&agentId=b', 'GET /chat/threads?agent%49d=a&agentId=b', 'GET /threads?agentId=__proto__',
   'GET /api/copilotkit/threads/t:1/messages', 'GET /api/copilotkit/threads/t%3A1/messages', 'GET /api/copilotkit/threads/a%2Fb/messages', 'GET /api/copilotkit/threads/a%5Cb/messages', 'GET /api/copilotkit/threads/a%252Fb/messages',

@@ -12,7 +12,7 @@ import type { ThreadRow } from '../../../src/store/port/administration.ts'
 import { NOBODY } from '../../../src/store/port/thread.ts'
 import { misreading } from '../other-readers.ts'
 
-// prettier-ignore
+// oxfmt-ignore
 export const words = [
   'csv\n', 'jsonl\n', 'thread,user,agent,name,archived,created,used,deleted,scope\n', 'thread,user\n', 't-1,corp:alice\n', '{"thread":"t-1","user":"corp:alice"}\n', '"agent":"a"', '"name":"N"',
   '"archived":true', '"created":"2026-01-31T12:00:00Z"', '"deleted":"2026-01-31T12:00:00+01:00"', '"scope":"main"', 'nobody', 'anonymous', 'partner:bob', 'true', 'false', 'main', '""', '"', ',', '\r\n', '\r', '\n', '\u00ef\u00bb\u00bf', '\0', "'", '=', '-', '+', '@', '\u00c3\u00a9', '\u00ed\u00a0\u0080', '2026-02-31T00:00Z', '\t',
@@ -20,7 +20,7 @@ export const words = [
 
 const COLUMN_LINE = 'thread,user,agent,name,archived,created,used,deleted,scope\n'
 
-// prettier-ignore
+// oxfmt-ignore
 export const seeds = [
   `csv\n${COLUMN_LINE}t-1,corp:alice,a,N,true,2026-01-31T12:00:00Z,2026-01-31T12:00:00Z,,main\n`, 'csv\nthread,user\nt-1,corp:alice\nt-2,nobody\nt-3,anonymous\n', 'csv\nthread,user,name\r\nt-1,corp:alice,"a ""b"", c\nd"\r\n', 'csv\n\xef\xbb\xbfthread,user\nt-1,corp:a\n\n t,x\n', "csv\nthread,user,name\nt-1,corp:a,=1+1\nt-2,corp:b,'x\nt-3,corp:b,\"-1\r\n\"\n", 'csv\nthread,user,name\nt-1,corp:a,"\ra"\n',
   'csv\nthread,user\n"t', 'csv\nthread,thread\n', 'csv\nthread\n', 'csv\nthread,user\na"b,c\n', 'csv\nthread,user\na,b,c\n', 'csv\n', 'csv\nthread,user\n\xff,corp:a\n', 'csv\nthread,user\nt-1,other:a\nt-2, corp:b\nt-3,corp:b \nt-4,corp:\nt-5,corp\n../t,corp:a\nclear,corp:a\n123E4567-E89B-12D3-A456-426614174000,corp:a\n',
