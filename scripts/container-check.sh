@@ -23,7 +23,7 @@ build secret, the CA file), and do not get into the image.
   --keep                 leave the working folder behind, and say where it is
   --help                 this text
 
-Run it as root on Debian, with: apt-get install buildah podman runc
+Run it as root on Debian, after node scripts/setup.mjs --only-containers.
 With qemu-user-static, the image for the other architecture is also started.
 Everything is written to one temporary folder, which is removed at the end and on failure; images and containers that
 the machine has already are not seen and not touched.

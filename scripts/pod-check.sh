@@ -23,8 +23,8 @@ What podman cannot do as a kubelet does is listed in docs/how-to/deploy/pods-of-
   --keep                 leave the working folder behind, and say where it is
   --help                 this text
 
-Run it as root on Debian, after npm run setup, with: apt-get install buildah podman runc netavark
-kubectl 1.21 or newer must be installed, or named as KUBECTL in the environment. It needs no cluster.
+Run it as root on Debian, after npm run setup and node scripts/setup.mjs --only-containers.
+kubectl 1.21 or newer is that of npm run test:deploy, an installed one, or one that KUBECTL in the environment names.
 It works in mount and network namespaces of its own. Images, containers and networks of the machine are not touched.
 
 Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a missing program or no containers.
@@ -67,8 +67,12 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 source "$root/scripts/image/containers.sh"
 # shellcheck source=scripts/image/builds.sh
 source "$root/scripts/image/builds.sh"
-kubectl=${KUBECTL:-kubectl}
-need buildah podman runc npm unshare ip "$kubectl"
+kubectl=${KUBECTL:-}
+# The one that the tests of the manifests have unpacked.
+for found in "$root"/testing/deploy/node_modules/.programs/*/kubectl kubectl; do
+  if [[ -z $kubectl ]] && command -v "$found" >/dev/null; then kubectl=$found; fi
+done
+need buildah podman runc npm unshare ip "${kubectl:-kubectl}"
 if [[ $official == no ]]; then need apt-get dpkg-deb; fi
 skip_if_impossible
 

@@ -60,7 +60,8 @@ function installChromium() {
 
 /** What builds and runs images. */
 function installContainers() {
-  const missing = ['buildah', 'podman', 'runc', 'netavark'].filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
+  const names = ['buildah', 'podman', 'runc', 'netavark', 'catatonit', 'iptables', 'iproute2']
+  const missing = names.filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
   for (const name of missing) installDebian(name, 'the checks of the image need it')
 }
 
