@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-scripts/container-check.sh [--official] [--storage-driver NAME] [--work FOLDER] [--or-skip] [--keep]
+scripts/container-check.sh [--official] [--storage-driver NAME] [--work FOLDER] [--pods] [--or-skip] [--keep]
 
 Builds the image with buildah, runs it with podman and runc, and checks what the Dockerfile promises: what is in the
 image and what is not, that a second build gives the same digest, that the image for the other architecture has that
@@ -19,6 +19,7 @@ build secret, the CA file), and do not get into the image.
   --official             use the base images that the Dockerfile names, pulled from their registries, instead
   --storage-driver NAME  how layers are stored: overlay (default), or vfs where overlay cannot be mounted (slower)
   --work FOLDER          work there and leave it behind; what another script has built there is not built again
+  --pods                 then run scripts/pod-check.sh with the same image
   --or-skip              where the machine allows no containers, say why and exit with 0
   --keep                 leave the working folder behind, and say where it is
   --help                 this text
@@ -37,6 +38,7 @@ storage_driver=overlay
 keep=no
 work=
 or_skip=no
+pods=no
 arguments=("$@")
 while (($# > 0)); do
   case $1 in
@@ -50,6 +52,7 @@ while (($# > 0)); do
       shift
       ;;
     --or-skip) or_skip=yes ;;
+    --pods) pods=yes ;;
     --keep) keep=yes ;;
     --help | -h)
       usage
@@ -333,3 +336,9 @@ if ((failures > 0)); then
   exit 1
 fi
 echo "# all $count checks passed"
+if [[ $pods == yes ]]; then
+  options=(--work "$work" --storage-driver "$storage_driver")
+  if [[ $official == yes ]]; then options+=(--official); fi
+  # In namespaces of its own.
+  env -u THREADWARDEN_NAMESPACE TMPDIR="${TMPDIR%/tmp}" "$root/scripts/pod-check.sh" "${options[@]}"
+fi

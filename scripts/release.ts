@@ -136,8 +136,15 @@ const MAKERS: Readonly<Record<Part, Maker>> = {
 }
 
 function writeSums(folder: string): string {
-  const files = readdirSync(folder).filter((name) => name !== SUMS).toSorted()
-  const lines = files.map((name) => `${createHash('sha256').update(readFileSync(join(folder, name))).digest('hex')}  ${name}\n`)
+  const files = readdirSync(folder)
+    .filter((name) => name !== SUMS)
+    .toSorted()
+  const lines = files.map(
+    (name) =>
+      `${createHash('sha256')
+        .update(readFileSync(join(folder, name)))
+        .digest('hex')}  ${name}\n`,
+  )
   writeFileSync(join(folder, SUMS), lines.join(''))
   return lines.join('')
 }

@@ -73,9 +73,7 @@ function addHashes(components: readonly Component[], packages: Readonly<Record<s
     const path = component.properties?.find(({ name }) => name === 'cdx:npm:package:path')?.value ?? ''
     const integrity = packages[path]?.integrity
     if (integrity?.startsWith('sha512-') !== true) throw new Error(`package-lock.json has no SHA-512 of ${path}`)
-    component.hashes = [
-      { alg: 'SHA-512', content: Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex') },
-    ]
+    component.hashes = [{ alg: 'SHA-512', content: Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex') }]
     addHashes(component.components ?? [], packages)
   }
 }

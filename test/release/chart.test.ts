@@ -16,7 +16,10 @@ const FILES = {
   'templates/.DS_Store': '',
 }
 
-function makeChart(t: Test, files: Readonly<Record<string, string>> = FILES): { readonly chart: string; readonly folder: string } {
+function makeChart(
+  t: Test,
+  files: Readonly<Record<string, string>> = FILES,
+): { readonly chart: string; readonly folder: string } {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const chart = join(folder, 'chat')

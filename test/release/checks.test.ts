@@ -16,7 +16,11 @@ const CHANGELOG = '# Changelog\n\n## [1.2.3] - DATE\n\n- A change.\n'
 
 /** What a commit has, and the only reason against its release. */
 const CASES: readonly (readonly [what: string, files: Readonly<Record<string, string>>, reason: string])[] = [
-  ['another version in package.json', { 'package.json': '{"version":"1.2.4"}' }, 'package.json has 1.2.4, the tag has 1.2.3: change one of them'],
+  [
+    'another version in package.json',
+    { 'package.json': '{"version":"1.2.4"}' },
+    'package.json has 1.2.4, the tag has 1.2.3: change one of them',
+  ],
   [
     'another version in package-lock.json',
     { 'package-lock.json': '{"version":"1.2.3","packages":{"":{"version":"1.2.2"}}}' },

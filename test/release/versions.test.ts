@@ -30,7 +30,8 @@ void test('the image is built with the compiler and the types that the checks us
   t.ok(shared.length > 1)
   for (const [name, version] of shared) t.equal(version, checks.devDependencies[name], name)
   // The validator of the SBOM uses these packages of the gateway in another place.
-  for (const name of ['ajv', 'ajv-formats']) t.equal(image.dependencies[name], lock.packages[`node_modules/${name}`]?.version, name)
+  for (const name of ['ajv', 'ajv-formats'])
+    t.equal(image.dependencies[name], lock.packages[`node_modules/${name}`]?.version, name)
   t.end()
 })
 

@@ -16,7 +16,8 @@ function makeClone(t: Test): string {
   t.teardown(remove)
   const clone = join(folder, 'clone')
   const author = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'tag.gpgSign=false', '-c', 'commit.gpgSign=false']
-  const git = (...args: readonly string[]): void => void execFileSync('git', ['-C', clone, ...author, ...args], { stdio: 'ignore' })
+  const git = (...args: readonly string[]): void =>
+    void execFileSync('git', ['-C', clone, ...author, ...args], { stdio: 'ignore' })
   execFileSync('git', ['clone', '--quiet', '--no-tags', ROOT, clone])
   const changelog = readFileSync(join(clone, 'CHANGELOG.md'), 'utf8')
   writeFileSync(join(clone, 'CHANGELOG.md'), changelog.replace(/^## \[.*$/m, `## [${version}] - 2026-11-25`))

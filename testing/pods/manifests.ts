@@ -2,7 +2,18 @@
  * Pods for podman from the manifests of deploy/kubernetes. Everything that this file changes is something that podman 4.3 cannot
  * do, or the address of a part of the test. docs/how-to/deploy/pods-of-podman.md lists the changes with their reasons.
  */
-import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync, chownSync, chmodSync, existsSync, readlinkSync, rmSync } from 'node:fs'
+import {
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+  chownSync,
+  chmodSync,
+  existsSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { parse, parseAllDocuments, stringify } from 'yaml'
 
@@ -115,7 +126,8 @@ function containerOf(container: Container, agentUrl: string): object {
   const local = { ...kept, imagePullPolicy: 'Never' }
   if (container.name === 'threadwarden') return { ...local, image: IMAGES.gateway }
   // The example runtime reads options where the manifest sets variables.
-  const variable = (name: string, otherwise: string): string => container.env?.find((one) => one.name === name)?.value ?? otherwise
+  const variable = (name: string, otherwise: string): string =>
+    container.env?.find((one) => one.name === name)?.value ?? otherwise
   const options = ['--host', variable('HOST', '0.0.0.0'), '--port', variable('PORT', '4000'), '--agent-url', agentUrl]
   return { ...local, image: IMAGES.examples, args: ['examples/runtime.ts', ...options] }
 }

@@ -34,7 +34,8 @@ export function makePodman(command: readonly string[]): Podman {
     if (status !== 0) throw new Error(`podman ${args.join(' ')} failed: ${stderr}`)
     return stdout.trimEnd()
   }
-  const inspect = (container: string, format: string): string => run('inspect', '--type', 'container', '--format', format, container)
+  const inspect = (container: string, format: string): string =>
+    run('inspect', '--type', 'container', '--format', format, container)
   return {
     run,
     start: async (...args) => {

@@ -32,7 +32,9 @@ let count = 0
 function check(what: string, isTrue: boolean, detail: unknown = ''): void {
   count += 1
   if (!isTrue) failed += 1
-  print(`${isTrue ? 'ok' : 'not ok'} ${count} - ${what}\n${isTrue ? '' : `#   ${typeof detail === 'string' ? detail : JSON.stringify(detail)}\n`}`)
+  print(
+    `${isTrue ? 'ok' : 'not ok'} ${count} - ${what}\n${isTrue ? '' : `#   ${typeof detail === 'string' ? detail : JSON.stringify(detail)}\n`}`,
+  )
 }
 
 /** What all pods share: an issuer and an agent in this process, at the address of the host. */
@@ -45,11 +47,19 @@ interface World {
 }
 
 /** Passes connections on; closes with the checks. */
-async function startTcpRelay(host: string, port: number, target: { readonly host: string; readonly port: number }): Promise<number> {
+async function startTcpRelay(
+  host: string,
+  port: number,
+  target: { readonly host: string; readonly port: number },
+): Promise<number> {
   const server: TcpServer = createServer((incoming) => {
     const outgoing = connect(target)
     incoming.pipe(outgoing).pipe(incoming)
-    for (const [one, other] of [[incoming, outgoing], [outgoing, incoming]] as const) one.on('error', () => other.destroy())
+    for (const [one, other] of [
+      [incoming, outgoing],
+      [outgoing, incoming],
+    ] as const)
+      one.on('error', () => other.destroy())
   })
   server.listen(port, host)
   await once(server, 'listening')
@@ -152,7 +162,8 @@ async function demoThrough(world: World, pods: readonly Pod[], what: string): Pr
       await exchanges.tell(looksIntoRuntime ? { ...rest, says: 'the runtime answers' } : line)
     },
   }
-  const changes = (one: Pod): number => world.podman.logs(`${one.name}-threadwarden`).split('"msg":"the new configuration is').length
+  const changes = (one: Pod): number =>
+    world.podman.logs(`${one.name}-threadwarden`).split('"msg":"the new configuration is').length
   const changePolicy = async (change: (shipped: string) => string): Promise<void> => {
     for (const one of pods) {
       const before = changes(one)
@@ -162,7 +173,11 @@ async function demoThrough(world: World, pods: readonly Pod[], what: string): Pr
     }
   }
   await throughGateway(blind, world.tokens, { changePolicy } as Parameters<typeof throughGateway>[2])
-  check(`${what}: all ${score.right + score.wrong} exchanges of the demo have the expected result`, score.wrong === 0, `${score.wrong} have not`)
+  check(
+    `${what}: all ${score.right + score.wrong} exchanges of the demo have the expected result`,
+    score.wrong === 0,
+    `${score.wrong} have not`,
+  )
 }
 
 /** Whether a port takes connections, seen from here and from another pod. */
@@ -182,7 +197,10 @@ function keepStreams(urls: () => readonly string[], tokens: readonly string[]) {
       const all = urls()
       const url = all[turn++ % all.length]!
       try {
-        const { status, text } = await call(`${url}${BASE}/agent/default/run`, { token, body: runInput(crypto.randomUUID(), 'slow') })
+        const { status, text } = await call(`${url}${BASE}/agent/default/run`, {
+          token,
+          body: runInput(crypto.randomUUID(), 'slow'),
+        })
         outcomes.push(status === 200 && text.includes('RUN_FINISHED') ? 'ended' : `${status} ${text.slice(-200)}`)
       } catch (error) {
         outcomes.push(`failed: ${String((error as Error).cause ?? error)}`)
@@ -208,10 +226,14 @@ async function sidecar(world: World): Promise<void> {
 
   const [gatewayPort] = isOpen(world, pod.address, 8080)
   const [runtimePort] = isOpen(world, pod.address, 4000)
-  check('sidecar: another pod reaches the gateway, and not the runtime', `${gatewayPort} ${runtimePort}` === 'open ECONNREFUSED', {
-    gatewayPort,
-    runtimePort,
-  })
+  check(
+    'sidecar: another pod reaches the gateway, and not the runtime',
+    `${gatewayPort} ${runtimePort}` === 'open ECONNREFUSED',
+    {
+      gatewayPort,
+      runtimePort,
+    },
+  )
 
   await killed(world, pod)
   await terminated(world, pod, overlay)
@@ -254,7 +276,11 @@ async function killed({ podman, tokens }: World, pod: Pod): Promise<void> {
     const statuses = `${await read(tokens[owner])} ${await read(tokens[other])}`
     if (statuses !== '200 403') lost.push(`${thread}: ${statuses}`)
   }
-  check(`sidecar: podman restarts the gateway after kill -9, and all ${claims.length} claims are kept`, lost.length === 0, lost.slice(0, 5))
+  check(
+    `sidecar: podman restarts the gateway after kill -9, and all ${claims.length} claims are kept`,
+    lost.length === 0,
+    lost.slice(0, 5),
+  )
 }
 
 /** The end of a pod as the kubelet brings it about: all preStop hooks at once, the sidecar last. */
@@ -269,7 +295,11 @@ async function terminated({ podman, tokens }: World, pod: Pod, overlay: Overlay)
   const grace = String(overlay.pod['terminationGracePeriodSeconds'] ?? 30)
   const ended = podman.start('stop', '--time', grace, gateway)
   await podman.start('exec', runtime, ...preStop(overlay.pod, 'runtime'))
-  check('sidecar: the hook of the runtime waits until the gateway has drained', (await stopping).every((one) => one === 'ended'), streams.outcomes)
+  check(
+    'sidecar: the hook of the runtime waits until the gateway has drained',
+    (await stopping).every((one) => one === 'ended'),
+    streams.outcomes,
+  )
   await podman.start('stop', '--time', grace, runtime)
   await ended
   check('sidecar: the gateway ends with exit code 0', podman.state(gateway).exitCode === 0, podman.state(gateway))
@@ -315,8 +345,16 @@ async function standalone(world: World): Promise<void> {
   await service.answered(60)
   const told: Told = await service.stop()
   const outcomes = await streams.stop()
-  check(`standalone: none of ${Object.values(told).reduce((a, b) => a + b, 0)} requests fails while both gateways are replaced`, Object.keys(told).join() === '200', told)
-  check(`standalone: all ${outcomes.length} streams end with their event`, outcomes.length > 3 && outcomes.every((one) => one === 'ended'), outcomes)
+  check(
+    `standalone: none of ${Object.values(told).reduce((a, b) => a + b, 0)} requests fails while both gateways are replaced`,
+    Object.keys(told).join() === '200',
+    told,
+  )
+  check(
+    `standalone: all ${outcomes.length} streams end with their event`,
+    outcomes.length > 3 && outcomes.every((one) => one === 'ended'),
+    outcomes,
+  )
 }
 
 async function startRuntimePod(world: World): Promise<string> {

@@ -31,7 +31,10 @@ function ignoredBy(folder: string): (file: string) => boolean {
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOENT') throw error
   }
-  const patterns = text.split('\n').map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('#'))
+  const patterns = text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && !line.startsWith('#'))
   const unknown = patterns.find((pattern) => /[/!]/.test(pattern))
   if (unknown !== undefined) throw new Error(`.helmignore: only patterns of file names are supported, not ${unknown}`)
   return (file) => patterns.some((pattern) => matchesGlob(basename(file), pattern))

@@ -50,7 +50,9 @@ function changelogReasons(section: { readonly date: string; readonly text: strin
   if (section === undefined) return ['CHANGELOG.md has no section: write ## [VERSION] - DATE']
   const reasons: string[] = []
   if (!/^\d{4}-\d{2}-\d{2}$/.test(section.date)) {
-    reasons.push(`the first section of CHANGELOG.md is "${section.date === '' ? 'unreleased' : section.date}": write its date, as YYYY-MM-DD`)
+    reasons.push(
+      `the first section of CHANGELOG.md is "${section.date === '' ? 'unreleased' : section.date}": write its date, as YYYY-MM-DD`,
+    )
   }
   if (section.text === '') reasons.push('the first section of CHANGELOG.md is empty: write what has changed')
   return reasons

@@ -28,7 +28,16 @@ export function makeRepository(changes: Readonly<Record<string, string>> = {}): 
     writeFileSync(join(root, file), text)
   }
   const run = (...args: readonly string[]): void => {
-    const author = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', 'tag.gpgSign=false', '-c', 'commit.gpgSign=false']
+    const author = [
+      '-c',
+      'user.name=a',
+      '-c',
+      'user.email=a@example.com',
+      '-c',
+      'tag.gpgSign=false',
+      '-c',
+      'commit.gpgSign=false',
+    ]
     if (git(root, ...author, ...args) === undefined) throw new Error(`git ${args.join(' ')} failed`)
   }
   for (const [file, text] of Object.entries({ ...FILES, ...changes })) write(file, text)

@@ -50,7 +50,10 @@ function mentions(root: string): readonly NamedVersion[] {
     const path = join(entry.parentPath, entry.name)
     const text = readFileSync(path, 'utf8')
     return MENTIONS.flatMap(([what, pattern]) =>
-      [...text.matchAll(pattern)].map(([, version = '']) => ({ where: `${path.slice(join(root, '/').length)}: ${what}`, version })),
+      [...text.matchAll(pattern)].map(([, version = '']) => ({
+        where: `${path.slice(join(root, '/').length)}: ${what}`,
+        version,
+      })),
     )
   })
 }
