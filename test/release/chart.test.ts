@@ -36,7 +36,7 @@ void test('Chart.yaml is first, in a folder with the name of the chart, without 
   await list({ file, onReadEntry: ({ path, mode, mtime }) => entries.push({ path, mode, mtime: mtime?.getTime() }) })
   t.same(
     entries.map(({ path }) => path),
-    ['chat/Chart.yaml', 'chat/templates/_names.tpl', 'chat/templates/deployment.yaml', 'chat/values.yaml'],
+    ['chat/Chart.yaml', 'chat/.helmignore', 'chat/templates/_names.tpl', 'chat/templates/deployment.yaml', 'chat/values.yaml'],
   )
   for (const { mode, mtime } of entries) t.same({ mode, mtime }, { mode: 0o644, mtime: 1_700_000_000_000 })
 })

@@ -18,7 +18,7 @@ function filesOf(folder: string): readonly string[] {
   const ignored = ignoredBy(folder)
   const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const files = entries.map((entry) => join(entry.parentPath, entry.name).slice(join(folder, '/').length))
-  const kept = files.filter((file) => file !== '.helmignore' && !ignored(file)).toSorted()
+  const kept = files.filter((file) => !ignored(file)).toSorted()
   if (!kept.includes('Chart.yaml')) throw new Error(`${folder} has no Chart.yaml`)
   return ['Chart.yaml', ...kept.filter((file) => file !== 'Chart.yaml')]
 }
