@@ -284,7 +284,8 @@ start gateway
 is 'serve starts: /livez answers' 200 "$(until_is 200 status_of http://127.0.0.1:8081/livez)"
 started=$(podman_ inspect --format '{{.State.StartedAt.UnixMilli}}' gateway)
 listening=$(podman_ logs gateway 2>&1 | sed -n '/"msg":"listening"/s/.*"time":"\([^"]*\)".*/\1/p')
-echo "# it listened $(($(date --date "$listening" +%s%3N) - started)) ms after its start"
+ticks=$(awk '{ print $14 + $15 }' "/proc/$(podman_ inspect --format '{{.State.Pid}}' gateway)/stat")
+echo "# it listened $(($(date --date "$listening" +%s%3N) - started)) ms after its start; CPU time $((ticks * 10)) ms"
 is 'without a runtime it is not ready' 503 "$(status_of http://127.0.0.1:8081/readyz || true)"
 podman_ run --detach --name runtime "${locked[@]}" --network container:gateway "${configured[@]}" --entrypoint node \
   "$image" /etc/threadwarden/runtime.mjs >/dev/null
