@@ -86,6 +86,7 @@ assemble_bases "$machine" "$other"
 # What goes to the build, as it is now: the builds below compare, so a change of a file meanwhile must not count.
 sources() {
   rm -rf "$1"
+  # shellcheck disable=SC2046 # words and patterns
   (cd "$root" && find Dockerfile .dockerignore $(sed -n 's/^!//p' .dockerignore) -type f) | while read -r file; do
     mkdir -p "$1/$(dirname "$file")"
     cat "$root/$file" >"$1/$file"
@@ -275,7 +276,7 @@ is 'a shell cannot be started' 127 "$code"
 output=$(once "$image" 2>&1) && code=0 || code=$?
 is 'without a configuration it does not start' 1 "$code"
 has '… and says which file it misses' /etc/threadwarden/threadwarden.yaml "$output"
-mkdir -p -m 755 "$work/foreign"
+install -d -m 755 "$work/foreign"
 output=$(once "${configured[@]}" --volume "$work/foreign:/data" "$image" 2>&1) && code=0 || code=$?
 is 'with a /data that is not its own it does not start' 1 "$code"
 has '… and names the store' /data/ownership.db "$output"

@@ -84,7 +84,7 @@ epoch=1700000000
 
 enter_namespace "${arguments[@]}"
 assemble_bases "$machine"
-# Chosen by name, because it may be the one of container-check.sh.
+# container-check.sh may have built it.
 once_in_folder gateway 'the image of the gateway' build_gateway "$machine" "$gateway" "$root"
 once_in_folder examples 'the image of the examples' build "$machine" "$examples" "$root" \
   --file "$root/examples/Dockerfile" --ignorefile "$root/examples/Dockerfile.dockerignore"
@@ -103,5 +103,5 @@ export CONTAINERS_CONF=$work/containers.conf
 
 # The network of the pods is in a namespace of its own: no rule of the machine's firewall changes.
 node=$root/node_modules/.bin/node
-THREADWARDEN_PODS=$work unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "$node" "$root/testing/pods/run.ts" \
+THREADWARDEN_PODS=$work unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "$node" "$root/scripts/pods/run.ts" \
   podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none

@@ -1,7 +1,7 @@
 /** podman, with the options that scripts/pod-check.sh chose. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { until } from '../support/until.ts'
+import { until } from '../../testing/support/until.ts'
 
 /** What a container is doing. */
 export interface ContainerState {
