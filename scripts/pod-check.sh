@@ -103,5 +103,6 @@ export CONTAINERS_CONF=$work/containers.conf
 
 # The network of the pods is in a namespace of its own: no rule of the machine's firewall changes.
 node=$root/node_modules/.bin/node
-THREADWARDEN_PODS=$work unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "$node" "$root/scripts/pods/run.ts" \
+# The checks wait for events without a limit of their own.
+THREADWARDEN_PODS=$work timeout --kill-after 30 1200 unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "$node" "$root/scripts/pods/run.ts" \
   podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none
