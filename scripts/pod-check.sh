@@ -24,7 +24,7 @@ What podman cannot do as a kubelet does is listed in docs/how-to/deploy/pods-of-
   --help                 this text
 
 Run it as root on Debian, after npm run setup and node scripts/setup.mjs --only-containers.
-kubectl 1.21 or newer is that of npm run test:deploy, an installed one, or one that KUBECTL in the environment names.
+kubectl 1.21 or newer is that of npm run test:manifests, an installed one, or one that KUBECTL in the environment names.
 It works in mount and network namespaces of its own. Images, containers and networks of the machine are not touched.
 
 Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a missing program or no containers.

@@ -2,6 +2,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+/** The longest that one file may take. */
+export const FILE_LIMIT_MS = 300_000
+
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Suite {
@@ -62,7 +65,7 @@ export const LONG_SUITES: readonly Suite[] = [
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
   { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
-  { name: 'deploy', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
+  { name: 'manifests', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 
