@@ -52,6 +52,31 @@ function installDebian(name, remedy) {
   process.exit(1)
 }
 
+/** Debian's own; a browser that npm would fetch is not in its registry. */
+function installChromium() {
+  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
+  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
+}
+
+/** What builds and runs images, which only root can do here. */
+function installContainers() {
+  if (process.getuid?.() !== 0) return
+  const names = ['buildah', 'podman', 'runc', 'netavark', 'catatonit', 'iptables', 'iproute2']
+  const missing = names.filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
+  for (const name of missing) installDebian(name, 'the checks of the image need it')
+}
+
+/** The compiler of the image, and the generator of its SBOM. */
+const installImage = () => install(`${root}scripts/image`, 50, ['--omit=optional', '--ignore-scripts'])
+
+if (process.argv.includes('--only-image')) {
+  await installImage()
+  process.exit(0)
+}
+if (process.argv.includes('--only-containers')) {
+  installContainers()
+  process.exit(0)
+}
 if (process.argv.includes('--only-site')) {
   await install(`${root}site`, 340, ['--ignore-scripts'])
   process.exit(0)
@@ -70,6 +95,7 @@ await Promise.all([
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
+  has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
   // Its packages ask for the AWS CDK, of which they are parts. Only the programs in them are used.
   has('--manifests') && install(`${root}testing/deploy`, 110, ['--legacy-peer-deps', '--ignore-scripts']),
