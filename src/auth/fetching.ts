@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import { Agent, request, type Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { FETCH_TIMEOUT_MS, MAX_DOCUMENT_BYTES, readDocument, type Document, type DocumentSource } from '../jwt/document.ts'
-import { X509Certificate } from 'node:crypto'
 
 const MAX_ANSWER_BYTES = 32 * 1024
 
@@ -66,20 +65,5 @@ export function makeFetching(home: string, access: IssuerAccess): Fetching {
         body: form.toString(),
         headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
       }),
-  }
-}
-
-/** OpenSSL reads an unreadable file as one without certificates, and then no issuer can be reached. @throws Error */
-export function checkCertificates(pem: string): void {
-  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? []
-  if (blocks.length === 0) throw new Error('holds no certificate in PEM form')
-  blocks.forEach(certificateIn)
-}
-
-function certificateIn(block: string): X509Certificate {
-  try {
-    return new X509Certificate(block)
-  } catch {
-    throw new Error('holds a certificate that cannot be read')
   }
 }

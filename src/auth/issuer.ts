@@ -2,7 +2,8 @@
 import { createHash } from 'node:crypto'
 import type { Config, IssuerConfig } from '../config/schema.ts'
 import { unreadable, type Source, type Sources } from '../document/sources.ts'
-import { checkCertificates, makeFetching, type Fetching } from './fetching.ts'
+import { certificatesIn } from '../tls/certificates.ts'
+import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
 import { isSecretAlgorithm, type Algorithm } from '../jwt/algorithms.ts'
 import { keyFromJwk, keyFromPem, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
@@ -139,13 +140,13 @@ function fetchingFor(key: string, config: IssuerConfig, sources: Sources): Fetch
   // The content is not used: it is read again for each fetch.
   if (bearerTokenFile !== undefined)
     fromFile(key, 'bearerTokenFile', bearerTokenFile, sources.readRotating(bearerTokenFile), () => null)
-  const ca = file === undefined ? undefined : fromFile(key, 'ca', file, sources.read(file), certificatesIn)
+  const ca = file === undefined ? undefined : fromFile(key, 'ca', file, sources.read(file), pemWithCertificates)
   return makeFetching(home, { insecureHttp, ca, bearerTokenFile })
 }
 
-function certificatesIn(bytes: Buffer): string {
+function pemWithCertificates(bytes: Buffer): string {
   const pem = bytes.toString('utf8')
-  checkCertificates(pem)
+  certificatesIn(pem)
   return pem
 }
 

@@ -171,6 +171,16 @@ function resolvePaths(config: Config, folder: string): Config {
   }
   const each = <Value extends object>(several: Readonly<Record<string, Value>>, keys: readonly (keyof Value)[]) =>
     Object.fromEntries(Object.entries(several).map(([key, one]) => [key, at(one, keys)]))
+  const listenerOf = ({ tls, ...listen }: Config['listen']): Config['listen'] => {
+    if (tls === undefined) return listen
+    const { clientCertificates } = tls
+    const ofClients = clientCertificates === undefined ? {} : { clientCertificates: at(clientCertificates, ['ca']) }
+    return { ...listen, tls: { ...at(tls, ['certificateFile', 'keyFile']), ...ofClients } }
+  }
+  const reached = <Value extends Pick<NonNullable<Config['upstream']>, 'ca' | 'tls'>>(one: Value): Value => ({
+    ...at(one, ['ca']),
+    ...(one.tls === undefined ? {} : { tls: at(one.tls, ['ca', 'certificateFile', 'keyFile']) }),
+  })
   const { policy, shadowPolicy, upstream, upstreams, agents, authentication, ownership, admin, identity, audit } = config
   const { assertion } = identity
   const store = storeOf(ownership)
@@ -178,9 +188,10 @@ function resolvePaths(config: Config, folder: string): Config {
     ...config,
     ...(policy === undefined ? {} : { policy: policyFile(policy, folder).path }),
     ...(shadowPolicy === undefined ? {} : { shadowPolicy: policyFile(shadowPolicy, folder).path }),
-    ...(upstream === undefined ? {} : { upstream: at(upstream, ['ca']) }),
-    upstreams: each(upstreams, ['ca']),
-    agents: each(agents, ['ca']),
+    listen: listenerOf(config.listen),
+    ...(upstream === undefined ? {} : { upstream: reached(upstream) }),
+    upstreams: Object.fromEntries(Object.entries(upstreams).map(([key, one]) => [key, reached(one)])),
+    agents: Object.fromEntries(Object.entries(agents).map(([key, one]) => [key, reached(one)])),
     authentication: {
       ...authentication,
       issuers: each(authentication.issuers, ['publicKeyFile', 'secretFile', 'ca', 'bearerTokenFile']),

@@ -2,7 +2,17 @@
 import type { StandingFacts, UnknownThread } from '../core/decide/decide.ts'
 import type { ListSource } from '../core/wire/table-lists.ts'
 import type { UpstreamKind } from '../core/route/transport.ts'
+import type { MinVersion } from '../tls/settings.ts'
 import type { Config } from './schema.ts'
+
+/** The files and rules of TLS to an upstream, by whichever key they are configured. */
+export interface UpstreamTlsFiles {
+  readonly ca: string | undefined
+  readonly certificateFile: string | undefined
+  readonly keyFile: string | undefined
+  readonly minVersion: MinVersion
+  readonly serverName: string | undefined
+}
 
 export interface Mount {
   /** Its unique key in the configuration, or `''` for `upstream`. */
@@ -14,7 +24,9 @@ export interface Mount {
   /** The id of a self-hosted agent; null for a runtime. */
   readonly agentId: string | null
   readonly url: string
-  readonly ca: string | undefined
+  readonly tls: UpstreamTlsFiles
+  /** False for a CA that is configured by the older key `ca`. */
+  readonly isCaInTls: boolean
   /** The path for callers: `''` or `/a/b`. */
   readonly publicPath: string
   /** The path of the upstream's routes, `''` or `/a/b`; for an agent, the path that runs are POSTed to. */
@@ -57,7 +69,8 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
     ...one,
     ...scopeOf(one.key, one.scope),
     agentId: null,
-    ca: one.ca,
+    tls: tlsOf(one),
+    isCaInTls: one.ca === undefined,
     publicPath: one.publicPath ?? one.basePath,
     unknownThread: one.unknownThread ?? unknownThread,
     lists: one.lists ?? lists,
@@ -69,7 +82,8 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
     key,
     place: ['agents', key],
     agentId: key,
-    ca: one.ca,
+    tls: tlsOf(one),
+    isCaInTls: one.ca === undefined,
     transport: 'endpoint',
     userScoped: false,
     basePath: path,
@@ -81,6 +95,11 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
   const [first, ...more] = [...runtimes, ...endpoints]
   if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
   return [first, ...more]
+}
+
+function tlsOf({ ca, tls }: Pick<NonNullable<Config['upstream']>, 'ca' | 'tls'>): UpstreamTlsFiles {
+  const { certificateFile, keyFile, minVersion = 'TLSv1.2', serverName } = tls ?? {}
+  return { ca: ca ?? tls?.ca, certificateFile, keyFile, minVersion, serverName }
 }
 
 export function scopesIn(config: Config): readonly string[] {

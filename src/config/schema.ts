@@ -6,6 +6,7 @@ import { storeFault, storeKeys } from './ownership-schema.ts'
 import { MAX_VALUES } from '../core/json/read.ts'
 import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size, text } from '../document/quantities.ts'
 import { policyReference } from './policy-file.ts'
+import { listenTlsSchema } from './tls-schema.ts'
 import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
 
 const port = z
@@ -44,6 +45,7 @@ export const configSchema = z
           )
           .default([])
           .describe('Networks of proxies whose X-Forwarded-For the gateway trusts for the client address.'),
+        tls: listenTlsSchema.optional(),
       })
       .prefault({})
       .describe('The public listener.'),

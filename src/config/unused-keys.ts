@@ -44,7 +44,9 @@ export function checkForUnused(config: Config, isWritten: IsWritten, warn: Repor
   ] as const
   for (const [place, mount] of mounts) {
     if (mount?.url.startsWith('http:') === true) {
-      unused([...place, 'ca'], 'with an http:// URL', `write https:// in ${place.join('.')}.url, or remove this key`)
+      for (const name of ['ca', 'tls']) {
+        unused([...place, name], 'with an http:// URL', `write https:// in ${place.join('.')}.url, or remove this key`)
+      }
     }
     if (identity.assertion === undefined) {
       unused([...place, 'assertionAudience'], 'without identity.assertion', 'write identity.assertion, or remove this key')

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { isAgentId } from '../core/route/ids.ts'
 import { endsLikeRoute, TRANSPORTS } from '../core/route/transport.ts'
 import { duration, text } from '../document/quantities.ts'
+import { upstreamTlsSchema } from './tls-schema.ts'
 
 /** Scheme, host and port, with nothing in them that a URL parser would change. */
 export const AUTHORITY_URL = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*)|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?\/?$/
@@ -16,7 +17,8 @@ const basePath = z
   .transform((path) => (path === '/' ? '' : path))
 
 const reaching = {
-  ca: text.optional().describe('A PEM file with the private CA of the upstream.'),
+  ca: text.optional().describe('A PEM file with the private CA of the upstream; the same as tls.ca.'),
+  tls: upstreamTlsSchema.optional(),
   forwardAuthorization: z.boolean().default(true).describe("Whether the gateway forwards the caller's Authorization header."),
   headers: z
     .record(
@@ -33,6 +35,15 @@ const reaching = {
     })
     .prefault({})
     .describe('Timeouts of upstream requests.'),
+}
+
+/** Two files could differ, and only one of them would be used. */
+function oneCa(
+  { ca, tls }: { readonly ca?: string | undefined; readonly tls?: { readonly ca?: string | undefined } | undefined },
+  context: z.RefinementCtx,
+): void {
+  if (ca === undefined || tls?.ca === undefined) return
+  context.addIssue({ code: 'custom', path: ['ca'], message: 'is also in tls.ca | keep one of the two' })
 }
 
 function urlOf(elsewhere: string) {
@@ -58,7 +69,7 @@ const runtime = {
   ...reaching,
 }
 
-export const upstreamSchema = z.strictObject(runtime).describe('The runtime behind the gateway.')
+export const upstreamSchema = z.strictObject(runtime).superRefine(oneCa).describe('The runtime behind the gateway.')
 
 const ofItsOwn = {
   scope: z
@@ -83,12 +94,14 @@ const key = z
 export const upstreamsSchema = z
   .record(
     key,
-    z.strictObject({
-      ...runtime,
-      unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('As ownership.unknownThread, for this upstream.'),
-      lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, for this upstream.'),
-      ...ofItsOwn,
-    }),
+    z
+      .strictObject({
+        ...runtime,
+        unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('As ownership.unknownThread, for this upstream.'),
+        lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, for this upstream.'),
+        ...ofItsOwn,
+      })
+      .superRefine(oneCa),
   )
   .default({})
   .describe('Further runtimes, by a key of your choice. The key is the scope of their threads: do not rename it.')
@@ -105,19 +118,21 @@ const agentPath = z
 export const agentsSchema = z
   .record(
     key,
-    z.strictObject({
-      url: urlOf('path').describe('The address of the agent: http(s)://host:port. https verifies the certificate.'),
-      path: agentPath.default('/').describe('The path to which the gateway POSTs runs.'),
-      publicPath: basePath.optional().describe('The path that callers use; by default /agents/ and the key.'),
-      unknownThread: z
-        .enum(['claim', 'deny'])
-        .optional()
-        .describe(
-          'As ownership.unknownThread. Required if that is verify, because the gateway cannot read the history of an agent.',
-        ),
-      ...ofItsOwn,
-      ...reaching,
-    }),
+    z
+      .strictObject({
+        url: urlOf('path').describe('The address of the agent: http(s)://host:port. https verifies the certificate.'),
+        path: agentPath.default('/').describe('The path to which the gateway POSTs runs.'),
+        publicPath: basePath.optional().describe('The path that callers use; by default /agents/ and the key.'),
+        unknownThread: z
+          .enum(['claim', 'deny'])
+          .optional()
+          .describe(
+            'As ownership.unknownThread. Required if that is verify, because the gateway cannot read the history of an agent.',
+          ),
+        ...ofItsOwn,
+        ...reaching,
+      })
+      .superRefine(oneCa),
   )
   .default({})
   .describe('AG-UI endpoints, by their agent id in policies. The key is the scope of their threads: do not rename it.')

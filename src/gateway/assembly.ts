@@ -1,6 +1,7 @@
 /** The composition root: opens the parts of a gateway, connects them, starts it, and closes everything again. */
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
+import { Server as TlsServer } from 'node:tls'
 import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import { makeDecisionRecorder } from '../audit/recorder.ts'
@@ -18,7 +19,7 @@ import { makeReadiness, type Readiness } from '../http/listeners/readiness.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
 import { openLimiter, type OpenLimiter } from '../limits/open.ts'
 import { openStoreWithPool } from '../store/open.ts'
-import { announce, sayLostStore } from './operator-notices.ts'
+import { announce, sayLostStore, watchCertificates } from './operator-notices.ts'
 import { openAudit, type Audit } from '../audit/sinks.ts'
 import type { Logger } from '../observe/log.ts'
 import { makeMetrics, type Metrics } from '../observe/metrics.ts'
@@ -150,7 +151,7 @@ async function compose(
   const { addresses } = machine
   const snapshots = makeSnapshotManager(
     prepared,
-    { requests, store, readiness, runtime, addresses, before: primary?.before ?? 0 },
+    { requests, store, readiness, runtime, addresses, before: primary?.before ?? 0, secure: (tls) => secure(tls) },
     decisions.take,
   )
   const { current } = snapshots
@@ -158,6 +159,8 @@ async function compose(
     primary === undefined
       ? keepRetention({ store, deleted: () => current().prepared.config.ownership.retention.deleted, clock, log })
       : () => {}
+
+  const endCertificates = primary === undefined ? watchCertificates(() => current().prepared.certificates, clock, log) : () => {}
 
   const { reload, settled } = makeReload({
     isStopping: () => state.isShuttingDown,
@@ -174,7 +177,7 @@ async function compose(
     log,
   })
 
-  const { app, leave } = makeApp({
+  const { app, leave, cut, secure } = makeApp({
     enter: snapshots.enter,
     upstreamUrl: mountsOf(config)[0].url,
     log,
@@ -182,6 +185,9 @@ async function compose(
     maxHeaderSize: config.limits.headers,
     trustedProxies: config.listen.trustedProxies,
     requestId: randomUUID,
+    // The server in front of hooks is not the gateway's.
+    tls: runtime === null ? current().tls : null,
+    metrics: metrics.tls,
   })
   const configuration = (): string => current().prepared.digest
   const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => isStarted, configuration })
@@ -205,6 +211,7 @@ async function compose(
     snapshots.stop()
     revocations.stop()
     endRetention()
+    endCertificates()
     await Promise.all([app.close(), healthApp.close(), admin?.close()])
     await Promise.all([...current().handles.values()].map(({ upstream }) => upstream.close()))
     await opened.close()
@@ -213,7 +220,7 @@ async function compose(
     leave()
     readiness.set('shutting-down', 'the gateway is shutting down')
     const endStreams = setTimeout(() => answers.endAll('The gateway is shutting down.', 'shutting-down'), deadline)
-    const cut = setTimeout(() => app.server.closeAllConnections(), deadline + LAST_WORDS_MS)
+    const late = setTimeout(cut, deadline + LAST_WORDS_MS)
     await served
     state.isShuttingDown = true
     // Otherwise an idle connection would be kept open for the next request.
@@ -221,7 +228,7 @@ async function compose(
     await app.close()
     clearInterval(closeIdle)
     clearTimeout(endStreams)
-    clearTimeout(cut)
+    clearTimeout(late)
     await close()
   }
   return {
@@ -248,7 +255,7 @@ async function compose(
 
 export function urlOf({ server }: FastifyInstance): string {
   const { address, family, port } = server.address() as AddressInfo
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+  return `${server instanceof TlsServer ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
 }
 
 export interface RunningGateway {

@@ -11,6 +11,7 @@ import { onceByName, type Logger } from '../observe/log.ts'
 import type { ConfigurationMetrics, KeyMetrics, Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/compile.ts'
 import type { Prepared } from '../snapshot/load.ts'
+import { certificateWarnings, type PresentedCertificate } from '../tls/checks.ts'
 
 export function sayClientToken(log: Logger): (userId: string) => void {
   return onceByName((principal) =>
@@ -53,18 +54,19 @@ function sayShadow(shadow: Policy | null, readiness: Readiness, metrics: Configu
 }
 
 export async function announce(
-  { config: { enforcement }, shadow }: Pick<Prepared, 'config' | 'shadow'>,
+  { config: { enforcement }, shadow, certificates }: Pick<Prepared, 'config' | 'shadow' | 'certificates'>,
   { store, readiness, metrics, log }: NoticeParts,
 ): Promise<void> {
   sayEnforcement(enforcement, readiness, metrics.configuration, log)
   if (enforcement === 'enforce') await sayUnowned(store, log)
   sayShadow(shadow, readiness, metrics.configuration, log)
+  metrics.tls.presented(certificates)
 }
 
 export interface NoticeParts {
   readonly store: Pick<ObservationStore, 'unowned'>
   readonly readiness: Readiness
-  readonly metrics: Pick<Metrics, 'configuration'>
+  readonly metrics: Pick<Metrics, 'configuration' | 'tls'>
   readonly log: Logger
 }
 
@@ -86,6 +88,29 @@ async function sayUnowned(store: Pick<ObservationStore, 'unowned'>, log: Logger)
     { threads },
     'threads were seen under enforcement: observe and have no owner: with unknownThread: claim, a user who alone was seen on a thread may claim it; to assign the owners, run threadwarden threads import --from-observed',
   )
+}
+
+const LOOK_AT_CERTIFICATES_MS = 3_600_000
+const DAY_MS = 86_400_000
+
+/** Reports certificates that expire while the gateway runs, once a day. A reload reports them by itself. */
+export function watchCertificates(
+  certificates: () => readonly PresentedCertificate[],
+  clock: () => number,
+  log: Logger,
+): () => void {
+  const reported = new Map<string, number>()
+  const look = (): void => {
+    const now = clock()
+    for (const { path, message, hint } of certificateWarnings(certificates(), now)) {
+      if (now - (reported.get(message) ?? -Infinity) < DAY_MS) continue
+      reported.set(message, now)
+      log.warn({ path, detail: message, hint }, 'a certificate has to be renewed')
+    }
+  }
+  const timer = setInterval(look, LOOK_AT_CERTIFICATES_MS)
+  timer.unref()
+  return () => clearInterval(timer)
 }
 
 /** Fetches keys before tokens need them. /readyz names the issuers without keys. */

@@ -23,6 +23,7 @@ export interface Metrics {
   readonly keys: KeyMetrics
   readonly configuration: ConfigurationMetrics
   readonly audit: AuditMetrics
+  readonly tls: TlsMetrics
   figures(): Promise<Figures>
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
@@ -54,6 +55,12 @@ export interface ConfigurationMetrics {
   shadowPolicy(state: 'on' | 'off'): void
 }
 
+export interface TlsMetrics {
+  handshakeFailed(reason: 'client-certificate' | 'timeout' | 'closed' | 'protocol'): void
+  /** Those that the gateway presents; `until` in milliseconds since the epoch. */
+  presented(certificates: readonly { readonly name: string; readonly until: number }[]): void
+}
+
 export interface AuditMetrics {
   auditWritten(lines: number): void
   auditLost(lines: number): void
@@ -77,6 +84,7 @@ export function makeMetrics(): Metrics {
     keys: keyMetrics(register),
     configuration: configurationMetrics(register),
     audit: auditMetrics(register),
+    tls: tlsMetrics(register),
     figures: () => registry.getMetricsAsJSON(),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
@@ -176,6 +184,24 @@ function configurationMetrics({ counter, gauge }: Register): ConfigurationMetric
     },
     enforcement: (enforcement) => observing.set(enforcement === 'observe' ? 1 : 0),
     shadowPolicy: (state) => shadowing.set(state === 'on' ? 1 : 0),
+  }
+}
+
+function tlsMetrics({ counter, gauge }: Register): TlsMetrics {
+  const failures = counter('tls_handshake_failures_total', 'TLS handshakes at the public listener that failed.', ['reason'])
+  const expiry = gauge(
+    'certificate_expiry_timestamp_seconds',
+    'When a certificate that the gateway presents, or one of its chain, expires: seconds since the epoch.',
+    'min',
+    ['certificate'],
+  )
+  return {
+    handshakeFailed: (reason) => failures.inc({ reason }),
+    presented(certificates) {
+      // Removes those that are no longer configured.
+      expiry.reset()
+      for (const { name, until } of certificates) expiry.set({ certificate: name }, until / 1000)
+    },
   }
 }
 

@@ -1,9 +1,7 @@
 /** Checks everything that has to be right before a gateway may start, in one place for `serve` and `validate`. */
 import { createHash } from 'node:crypto'
-import { checkCertificates } from '../auth/fetching.ts'
 import { IssuerFaults, makeIssuers } from '../auth/issuer.ts'
 import { loadConfig } from '../config/load.ts'
-import { mountsOf } from '../config/mounts.ts'
 import type { PolicyFile } from '../config/policy-file.ts'
 import { storeOf } from '../config/store-place.ts'
 import type { Config } from '../config/schema.ts'
@@ -15,6 +13,8 @@ import { makeAdminCredentials } from '../http/admin/credentials.ts'
 import { checkPublishedKey, checkSigningKey } from '../http/pipeline/identity.ts'
 import { auditFileFault } from '../audit/file.ts'
 import { loadPolicy, type Policy } from '../policy/compile.ts'
+import { certificatesIn } from '../tls/certificates.ts'
+import { certificateWarnings, presentedCertificates, tlsFaults, type PresentedCertificate } from '../tls/checks.ts'
 
 /** The hashes tell a worker whether keys and certificates are still the checked ones. */
 export interface Checked {
@@ -22,6 +22,7 @@ export interface Checked {
   readonly policy: Policy
   readonly shadow: Policy | null
   readonly warnings: readonly Fault[]
+  readonly certificates: readonly PresentedCertificate[]
   readonly hashes: FileHashes
   /** Of the configuration and its policies as written: two gateways with the same digest are configured alike. It tells no secret. */
   readonly digest: string
@@ -65,13 +66,19 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
     return { ok: false, faults: inOrder(withoutSecrets(faults, secrets)) }
   }
   const { config, warnings, written } = loaded.value
+  const certificates = presentedCertificates(config, sources)
+  const ofCertificates = certificateWarnings(certificates, Date.now()).map((one) => ({ file, ...one }))
   return {
     ok: true,
     value: {
       config,
       policy: policy.value.policy,
       shadow: shadow?.value.policy ?? null,
-      warnings: withoutSecrets([...warnings, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])], secrets),
+      warnings: withoutSecrets(
+        [...warnings, ...ofCertificates, ...policy.value.warnings, ...(shadow?.value.warnings ?? [])],
+        secrets,
+      ),
+      certificates,
       hashes: sources.hashes,
       digest: digestOf([written, policy.value.policy.hash, shadow?.value.policy.hash ?? null]),
       sources,
@@ -107,9 +114,9 @@ function fileFaults(file: string, config: Config, sources: Sources): readonly Fa
   }
   const audit = config.audit.to === 'file' ? auditFileFault(config.audit.file) : null
   if (audit !== null) faults.push({ file, path: 'audit.file', ...audit })
-  for (const { place, ca } of mountsOf(config)) check(`${place.join('.')}.ca`, ca, checkCertificates)
+  for (const fault of tlsFaults(config, sources)) faults.push({ file, ...fault })
   const store = storeOf(config.ownership)
-  if (store.kind === 'postgres') check('ownership.postgres.ca', store.settings.ca, checkCertificates)
+  if (store.kind === 'postgres') check('ownership.postgres.ca', store.settings.ca, certificatesIn)
   return faults
 }
 

@@ -163,6 +163,8 @@ export function makeSnapshotManager(
         await discard(next)
         throw new Error('the gateway is shutting down')
       }
+      // First: if the listener did not take the certificate, nothing has changed.
+      if (next.tls !== null) surroundings.secure(next.tls)
       shared.active = next
       before.retire(next)
       // The next snapshot does not answer for facts about the previous upstream.

@@ -118,10 +118,15 @@ const FIXED = [
   '/workers',
 ] as const
 
+/** JSON pointers of settings that may change, but not appear or disappear: they decide what kind of server listens. */
+const SWITCHES = ['/listen/tls', '/listen/tls/clientCertificates'] as const
+
 export function needsRestart(running: Config, next: Config): readonly string[] {
-  return FIXED.filter((pointer) => JSON.stringify(valueAt(running, pointer)) !== JSON.stringify(valueAt(next, pointer))).map(
-    (pointer) => pointer.slice(1).replaceAll('/', '.'),
-  )
+  const isOther = (pointer: string): boolean =>
+    JSON.stringify(valueAt(running, pointer)) !== JSON.stringify(valueAt(next, pointer))
+  const isSwitched = (pointer: string): boolean =>
+    (valueAt(running, pointer) === undefined) !== (valueAt(next, pointer) === undefined)
+  return [...FIXED.filter(isOther), ...SWITCHES.filter(isSwitched)].map((pointer) => pointer.slice(1).replaceAll('/', '.'))
 }
 
 const INTERVAL_MS = 500

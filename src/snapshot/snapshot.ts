@@ -23,6 +23,8 @@ import type { ThreadKey } from '../store/port/thread.ts'
 import { assemblePipeline, type PipelineSurroundings } from './assemble-pipeline.ts'
 import type { Prepared } from './load.ts'
 import { conditionOf, CONDITIONS, makeUpstreamHandle, type UpstreamHandle, type UpstreamHandleParts } from './upstream-handle.ts'
+import { listenerTls } from '../tls/material.ts'
+import type { ListenerTls } from '../tls/settings.ts'
 import type { Pipeline } from '../http/pipeline/stages.ts'
 
 /** What a gateway keeps over all its snapshots. */
@@ -33,6 +35,8 @@ export interface SnapshotSurroundings {
   /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
   readonly addresses: readonly string[]
+  /** Applies the TLS settings of a snapshot to new connections of callers. */
+  readonly secure: (tls: ListenerTls) => void
   /** The number of snapshots that were active before. */
   readonly before: number
 }
@@ -48,6 +52,8 @@ export interface ConfigSnapshot {
   readonly pipeline: Pipeline
   readonly handles: ReadonlyMap<string, UpstreamHandle>
   readonly issuers: readonly Issuer[]
+  /** Of the public listener; null for plain HTTP. */
+  readonly tls: ListenerTls | null
   readonly adminCredentials: AdminCredentials | null
   /** For the first upstream, if none has that key. */
   mountOf(key: string): Mount
@@ -93,6 +99,7 @@ export function makeSnapshot(
     config.admin === undefined
       ? null
       : makeAdminCredentials(config.admin, sources, (message) => log.error({ detail: message }, 'the admin credential'))
+  const tls = listenerTls(config.listen.tls, sources)
   const mounts = mountsOf(config)
   const mountOf = (key: string): Mount => mounts.find((mount) => mount.key === key) ?? mounts[0]
   const { runtime, addresses } = surroundings
@@ -134,6 +141,7 @@ export function makeSnapshot(
     pipeline,
     handles,
     issuers,
+    tls,
     adminCredentials,
     mountOf,
     factsOf: (key) => standingFacts(mountOf(key), config),

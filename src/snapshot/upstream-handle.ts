@@ -9,6 +9,7 @@ import type { Readiness } from '../http/listeners/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from '../http/upstream/transport-probe.ts'
 import { openUpstream, type Upstream } from '../http/upstream/upstream.ts'
 import type { Logger } from '../observe/log.ts'
+import { upstreamTls } from '../tls/material.ts'
 import type { StoreState } from '../store/port/state.ts'
 
 export interface UpstreamHandle {
@@ -45,19 +46,19 @@ export function makeUpstreamHandle(
   surroundings: UpstreamHandleParts,
   known: UpstreamHandle | null,
 ): UpstreamHandle {
-  const { key, scope, ca: caFile, timeouts, url, basePath, transport } = mount
-  const ca = caFile === undefined ? undefined : surroundings.sources.text(caFile)
+  const { key, scope, timeouts, url, basePath, transport } = mount
+  const tls = upstreamTls(mount.tls, surroundings.sources)
   const headers = serverHeaders(mount)
   // Under `observe`, no caller is refused for what the upstream can't tell, and no user becomes an owner.
   const unknownThread = enforcement === 'observe' ? 'deny' : mount.unknownThread
   const fingerprint = createHash('sha256')
-    .update(JSON.stringify([url, ca, timeouts, basePath, transport, headers, unknownThread, scope]))
+    .update(JSON.stringify([url, tls, timeouts, basePath, transport, headers, unknownThread, scope]))
     .digest('hex')
   if (known?.fingerprint === fingerprint) return known
   const { store, addresses } = surroundings
   const readiness = namedFor(mount, surroundings.readiness)
   const log = key === '' ? surroundings.log : surroundings.log.child({ upstream: key })
-  const upstream = surroundings.runtime ?? openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca }) })
+  const upstream = surroundings.runtime ?? openUpstream({ url, timeouts, tls })
   const startupChecks = runStartupChecks({
     upstream,
     upstreamUrl: url,

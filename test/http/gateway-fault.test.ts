@@ -8,6 +8,7 @@ import { urlOf } from '../../src/gateway/assembly.ts'
 import { makeApp } from '../../src/http/listeners/app.ts'
 import { listenOn } from '../../src/http/listeners/listening.ts'
 import { makeLog } from '../../src/observe/log.ts'
+import { makeMetrics } from '../../src/observe/metrics.ts'
 import { steadySnapshot } from '../../testing/support/requests.ts'
 import { ask, type RawRequest } from '../../testing/support/raw.ts'
 import { startUpstream } from '../../testing/support/upstream.ts'
@@ -35,6 +36,8 @@ async function before(
     onUnreadable: () => {},
     maxHeaderSize: 16_384,
     trustedProxies: [],
+    tls: null,
+    metrics: makeMetrics().tls,
     requestId: () => 'r1',
   })
   app.addHook('onRequest', async (request, reply) => void responses.set(request.raw, reply.raw))

@@ -280,7 +280,7 @@ export class World {
     }
     const snapshots = makeSnapshotManager(
       this.#template.prepared[rules.letter],
-      { requests, store, readiness: makeReadiness(), runtime, addresses: [], before: 0 },
+      { requests, store, readiness: makeReadiness(), runtime, addresses: [], before: 0, secure: () => {} },
       () => {},
     )
     void snapshots.current().begin()

@@ -1,6 +1,6 @@
 /** Reads the options of `threadwarden init`. */
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path'
-import { checkCertificates } from '../../auth/fetching.ts'
+import { certificatesIn } from '../../tls/certificates.ts'
 import { hasPasswordInStore } from '../../config/store-place.ts'
 import { duration } from '../../document/quantities.ts'
 import { UNKNOWN_THREAD, type UnknownThread, type Wishes } from '../../tools/init/configuration.ts'
@@ -176,7 +176,7 @@ function readAuthority(option: string, file: string | undefined): Authority | nu
   if (file === undefined) return null
   const pem = readInput(option, readPlain(option, file), MAX_AUTHORITY_BYTES).toString('utf8')
   try {
-    checkCertificates(pem)
+    certificatesIn(pem)
   } catch (error) {
     throw new UsageError(`${option} ${file} ${error instanceof Error ? error.message : String(error)}`)
   }

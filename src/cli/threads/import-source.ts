@@ -13,6 +13,7 @@ import { byField, byMapping, upstreamEntries, type Whose, upstreamList } from '.
 import { mountsOf, scopesIn, serverHeaders, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Sources } from '../../document/sources.ts'
+import { upstreamTls } from '../../tls/material.ts'
 import { openUpstream } from '../../http/upstream/upstream.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 import { knownUsersIn } from '../argument-values.ts'
@@ -156,7 +157,7 @@ function fileSource({ file, format }: NamedFile, reading: Reading): SourceOpener
 
 function upstreamSource(
   { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
-  { scope, url, ca, timeouts, basePath, transport, headers }: Mount,
+  { scope, url, tls, timeouts, basePath, transport, headers }: Mount,
   sources: Sources,
   reading: Reading,
 ): SourceOpener {
@@ -165,7 +166,7 @@ function upstreamSource(
     const read =
       'file' in whose ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), parts) : undefined
     if (read === null) return null
-    const upstream = openUpstream({ url, timeouts, ...(ca === undefined ? {} : { ca: sources.text(ca) }) })
+    const upstream = openUpstream({ url, timeouts, tls: upstreamTls(tls, sources) })
     const items = upstreamList({
       upstream,
       basePath,

@@ -10,7 +10,7 @@ import { makeAdminApp } from '../../http/admin/admin.ts'
 import { makeHealthApp } from '../../http/listeners/health.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
-import { announce, sayLostStore } from '../operator-notices.ts'
+import { announce, sayLostStore, watchCertificates } from '../operator-notices.ts'
 import { openAuditSink } from '../../audit/sinks.ts'
 import type { Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
@@ -131,6 +131,7 @@ async function start(
   await announce(prepared, { store, readiness: own, metrics, log })
   const url = await workerPool.start()
   closing.push(keepRetention({ store, deleted: () => current.prepared.config.ownership.retention.deleted, clock, log }), settled)
+  closing.push(watchCertificates(() => current.prepared.certificates, clock, log))
   const configuration = (): string => current.prepared.digest
   const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started, configuration })
   let started = false

@@ -14,6 +14,9 @@ import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { beginExchange } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
 import { publicListener, boundLines } from './listening.ts'
+import { watchHandshakes } from './tls.ts'
+import type { TlsMetrics } from '../../observe/metrics.ts'
+import type { ListenerTls } from '../../tls/settings.ts'
 import type { Classified, Exchange, RequestSnapshot } from '../pipeline/stages.ts'
 
 declare module 'fastify' {
@@ -35,11 +38,17 @@ export interface AppParts {
   /** CIDRs. */
   readonly trustedProxies: readonly string[]
   readonly requestId: () => string
+  /** Null for a listener without TLS. */
+  readonly tls: ListenerTls | null
+  readonly metrics: TlsMetrics
 }
 
 export interface PublicApp {
   readonly app: FastifyInstance
   readonly leave: () => void
+  /** Cuts all connections. */
+  readonly cut: () => void
+  readonly secure: (tls: ListenerTls) => void
 }
 
 export function makeApp(parts: AppParts): PublicApp {
@@ -56,10 +65,11 @@ export function makeApp(parts: AppParts): PublicApp {
     trustProxy: trustedHops(parts.trustedProxies),
     // The pipeline itself answers while closing.
     return503OnClosing: false,
-    ...publicListener(parts.maxHeaderSize),
+    ...publicListener(parts.maxHeaderSize, parts.tls),
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
   })
   boundLines(app.server)
+  const handshakes = watchHandshakes(app.server, parts.metrics, log)
   app.decorateRequest('exchange', null)
   app.decorateRequest('classified', null)
   // Bodies stay streams: the pipeline reads them, or passes them on.
@@ -160,6 +170,11 @@ export function makeApp(parts: AppParts): PublicApp {
       leaving = true
       for (const connection of connections.all()) makeLast(connection)
     },
+    cut() {
+      app.server.closeAllConnections()
+      handshakes?.destroy()
+    },
+    secure: (tls) => handshakes?.replace(tls),
   }
 }
 

@@ -1,10 +1,13 @@
 /** Limits of a listener: sets each limit of Node and of Fastify, so that none changes with a version (docs/reference/timeouts.md). */
 import { lookup } from 'node:dns/promises'
 import type { Server, ServerOptions } from 'node:http'
+import type { ServerOptions as SecureServerOptions } from 'node:https'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { MAX_HEADER_LINES } from '../../core/wire/headers.ts'
 import { CallerMessage } from '../pipeline/request-body.ts'
+import type { ListenerTls } from '../../tls/settings.ts'
+import { secureListener } from './tls.ts'
 
 /** Durations in milliseconds, 0 for none. */
 export interface ListenerOptions {
@@ -15,6 +18,8 @@ export interface ListenerOptions {
   readonly keepAliveTimeout: number
   readonly bodyLimit: number
   readonly http: ServerOptions
+  /** With it, Fastify makes a server with TLS. */
+  readonly https?: SecureServerOptions
 }
 
 /** Milliseconds for a head to arrive; checked every half minute. */
@@ -45,7 +50,10 @@ const HTTP: ServerOptions = {
 /** Streams may be silent, and connections be used, without a time limit. */
 const LASTING = { connectionTimeout: 0, handlerTimeout: 0, maxRequestsPerSocket: 0 } as const
 
-export function publicListener(maxHeaderSize: number): ListenerOptions {
+export function publicListener(maxHeaderSize: number, tls: ListenerTls | null = null): ListenerOptions {
+  // The gate itself refuses a request without a host.
+  // With optimizeEmptyRequests, a request that declares no body has ended already, without an event.
+  const http = { ...HTTP, maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: CallerMessage }
   return {
     ...LASTING,
     // A whole request must arrive within this time: otherwise a caller could hold a connection for nothing.
@@ -54,9 +62,8 @@ export function publicListener(maxHeaderSize: number): ListenerOptions {
     keepAliveTimeout: 72_000,
     // The gate bounds bodies by route.
     bodyLimit: Number.MAX_SAFE_INTEGER,
-    // The gate itself refuses a request without a host.
-    // With optimizeEmptyRequests, a request that declares no body has ended already, without an event.
-    http: { ...HTTP, maxHeaderSize, requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: CallerMessage },
+    http,
+    ...(tls === null ? {} : { https: { ...http, ...secureListener(tls) } }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Sends requests to the upstream, one attempt each: what the upstream may have read is never sent again. */
 import { Readable } from 'node:stream'
+import { createSecureContext } from 'node:tls'
 import { type Dispatcher, Client } from 'undici'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
@@ -7,6 +8,7 @@ import type { Json } from '../../core/json/read.ts'
 import { ArrivingBody, type AnswerBody } from './answer-body.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { wireForm, type RuntimeFacts } from '../../core/route/transport.ts'
+import type { UpstreamTls } from '../../tls/settings.ts'
 
 export interface UpstreamRequest {
   readonly method: string
@@ -42,8 +44,7 @@ export interface UpstreamFailure {
 /** Durations in milliseconds, 0 for none. */
 export interface UpstreamOptions {
   readonly url: string
-  /** PEM of a private certificate authority. */
-  readonly ca?: string
+  readonly tls?: UpstreamTls
   readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }
 }
 
@@ -161,12 +162,17 @@ export function openUpstream(options: UpstreamOptions): Upstream {
 }
 
 /** Nothing caps the number of connections: each open stream holds one. */
-export function connectionsFor({ url, ca, timeouts }: UpstreamOptions): Connections {
+export function connectionsFor({ url, tls, timeouts }: UpstreamOptions): Connections {
+  const { servername, ...files } = tls ?? {}
+  // The environment cannot switch verification off (NODE_TLS_REJECT_UNAUTHORIZED).
+  const secure = url.startsWith('https:')
+    ? { secureContext: createSecureContext(files), servername, rejectUnauthorized: true }
+    : {}
   return connectionsTo(url, {
     pipelining: 1,
     // One request at a time on a connection, in the only form that runtimes speak.
     allowH2: false,
-    connect: { timeout: timeouts.connect, ...CONNECTING, ...(ca === undefined ? {} : { ca }) },
+    connect: { timeout: timeouts.connect, ...CONNECTING, ...secure },
     headersTimeout: timeouts.headers,
     bodyTimeout: timeouts.body,
     ...FIXED,

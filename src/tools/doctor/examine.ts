@@ -2,12 +2,14 @@
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
 import type { Sources } from '../../document/sources.ts'
+import { upstreamTls } from '../../tls/material.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
 import { SEPARATION_CHECK, EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { codeOf, NoAnswer } from './requests.ts'
 import { makeRedactor, notChecked, seconds, type Finding } from './finding.ts'
 import { BODIES_CHECK, CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
 import { ISSUER_CHECKS } from './issuers.ts'
+import { CERTIFICATE_CHECK, listenerDispatcher } from './listener.ts'
 import { RUN_CHECK, STREAMS_CHECK } from './live-run.ts'
 import { STORE_CHECKS } from './store.ts'
 import type { Check, Machine, Results, Subject, Wishes } from './subject.ts'
@@ -36,6 +38,7 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const table = { scopes: null, lookUp: null }
   const subjects: Subject[] = []
+  const listener = wishes.url === null ? listenerDispatcher(config, sources) : undefined
   for (const mount of mountsOf(config)) {
     subjects.push({
       config,
@@ -46,6 +49,7 @@ export async function examine(
       machine,
       upstream: upstreamOf(mount, sources, wishes),
       headers: { 'accept-encoding': 'identity', ...serverHeaders(mount) },
+      listener,
       clock,
       known: {
         isReached: false,
@@ -72,7 +76,7 @@ export async function examine(
       for (const { check = step.check.name, ...rest } of results) findings.push({ check: named(check, step), ...rest })
     }
   } finally {
-    await Promise.all(subjects.map(({ upstream }) => upstream.close()))
+    await Promise.all([...subjects.map(({ upstream }) => upstream.close()), listener?.destroy()])
   }
   return findings.map(redact)
 }
@@ -90,7 +94,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
     ...once(FIRST),
     ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
     ...subjects.flatMap((one) => of(one, [SEPARATION_CHECK])),
-    ...once([READY_CHECK]),
+    ...once([READY_CHECK, CERTIFICATE_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
     ...once([PREFLIGHT_CHECK, BODIES_CHECK]),
     ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
@@ -102,12 +106,12 @@ function named(check: string, { key }: Step): string {
   return key === '' ? check : `${check}:${key}`
 }
 
-function upstreamOf({ url, timeouts, ca }: Mount, sources: Sources, wishes: Wishes): Upstream {
+function upstreamOf({ url, timeouts, tls }: Mount, sources: Sources, wishes: Wishes): Upstream {
   const connect = Math.min(timeouts.connect === 0 ? wishes.timeout : timeouts.connect, wishes.timeout)
   return openUpstream({
     url,
     timeouts: { connect, headers: 0, body: 0 },
-    ...(ca === undefined ? {} : { ca: sources.text(ca) }),
+    tls: upstreamTls(tls, sources),
   })
 }
 

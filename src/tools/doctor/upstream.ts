@@ -1,5 +1,5 @@
 /** Checks that the upstream, a runtime or an agent, answers, and as what. The requests are those that the gateway sends for itself. */
-import { explainFailure } from '../../http/upstream/failure-text.ts'
+import { explainFailure, type UpstreamSetting } from '../../http/upstream/failure-text.ts'
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { askInfo, askUpstream, codeOf, objectIn, judgeClock } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, type Result } from './finding.ts'
@@ -15,7 +15,15 @@ export const UPSTREAM_CHECKS: readonly Check[] = [
   { name: 'upstream.version', run: ({ known }) => judgeVersion(known.version) },
 ]
 
-const SETTINGS = { url: 'url', ca: 'ca', timeout: 'timeouts.connect' } as const
+const SETTINGS: Readonly<Record<UpstreamSetting, string>> = {
+  url: 'url',
+  ca: 'tls.ca',
+  timeout: 'timeouts.connect',
+  certificate: 'tls.certificateFile',
+  key: 'tls.keyFile',
+  minVersion: 'tls.minVersion',
+  serverName: 'tls.serverName',
+}
 
 /** A self-hosted agent answers no questions about itself: only the configuration says what it is. */
 export const AGENT_CHECK = reachability('agent', 'agent')
@@ -39,7 +47,7 @@ function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): 
         const clock = judgeClock(`the ${part}`, headers, subject.clock(), clockTolerance)
         return [ok(`${url} answers`), { ...clock, check: `${part}.clock` }]
       } catch (error) {
-        const setting = (key: 'url' | 'ca' | 'timeout'): string => [...place, SETTINGS[key]].join('.')
+        const setting = (key: UpstreamSetting): string => [...place, SETTINGS[key]].join('.')
         const { message, remedy } = explainFailure(codeOf(error), { url, server, setting })
         return [problem(message, remedy), { ...notChecked(`the ${part} gives no answer`), check: `${part}.clock` }]
       }

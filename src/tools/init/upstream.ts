@@ -1,7 +1,7 @@
 /** Asks a runtime or an agent what it is. What it answers is not trusted: only checked values leave this file. */
 import { randomUUID } from 'node:crypto'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
-import { explainFailure, type FailurePlace } from '../../http/upstream/failure-text.ts'
+import { explainFailure, type UpstreamSetting } from '../../http/upstream/failure-text.ts'
 import { listedThreads } from '../../http/upstream/startup-checks.ts'
 import { askRuntime, type Verdict } from '../../http/upstream/transport-probe.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
@@ -39,7 +39,16 @@ export interface FoundAgent {
 /** Where runtimes are mounted, for a URL without a path. */
 const USUAL_PATHS = ['', '/api/copilotkit', '/copilotkit'] as const
 
-const OPTIONS = { url: '--upstream', ca: '--upstream-ca', timeout: '--timeout' } as const
+/** The keys of a configuration are for servers that init cannot ask: write them to the file of --offline. */
+const SETTINGS: Readonly<Record<UpstreamSetting, string>> = {
+  url: '--upstream',
+  ca: '--upstream-ca',
+  timeout: '--timeout',
+  certificate: 'upstream.tls.certificateFile',
+  key: 'upstream.tls.keyFile',
+  minVersion: 'upstream.tls.minVersion',
+  serverName: 'upstream.tls.serverName',
+}
 
 /** @param timeout milliseconds for each question @throws NotFound */
 export async function askUpstream(place: UpstreamPlace, timeout: number): Promise<FoundRuntime | FoundAgent> {
@@ -47,7 +56,7 @@ export async function askUpstream(place: UpstreamPlace, timeout: number): Promis
   const upstream = openUpstream({
     url: origin,
     timeouts: { connect: timeout, headers: 0, body: 0 },
-    ...(ca === undefined ? {} : { ca }),
+    tls: { ca, cert: undefined, key: undefined, minVersion: 'TLSv1.2', servername: undefined },
   })
   try {
     await requireAnswer(upstream, place, timeout)
@@ -73,7 +82,7 @@ async function requireAnswer(
   if (signal.aborted) {
     throw new NotFound(`${origin} gives no answer in time`, 'check that the server listens there, or increase --timeout')
   }
-  const setting: FailurePlace['setting'] = (key) => OPTIONS[key]
+  const setting = (key: UpstreamSetting): string => SETTINGS[key]
   const server = agentId === null ? 'runtime' : 'agent'
   const { message, remedy } = explainFailure(answer.detail, { url: origin, server, setting })
   throw new NotFound(message, remedy)
