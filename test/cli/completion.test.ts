@@ -31,7 +31,7 @@ void test(
       const run = 'COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _threadwarden; echo "${COMPREPLY[*]}"'
       return spawnSync('bash', ['-c', `${script}\n${run}`, 'bash', 'threadwarden', ...words], { encoding: 'utf8' }).stdout.trim()
     }
-    t.match(complete(''), /^serve validate .*threads/)
+    t.match(complete(''), /^init serve validate .*threads/)
     t.equal(complete('val'), 'validate')
     t.match(complete('threads', ''), /^list owner stats/)
     t.equal(complete('threads', 'list', '--s'), '--scope')
@@ -56,7 +56,7 @@ void test('zsh completes with the same script', { skip: !hasZsh }, async (t) => 
     )
     return `${stdout}${stderr}`.trim()
   }
-  t.match(complete(''), /^serve validate .*threads/)
+  t.match(complete(''), /^init serve validate .*threads/)
   t.match(complete('threads', ''), /^list owner stats/)
   // zsh itself leaves out what does not begin with what was typed.
   t.ok(complete('threads', 'list', '--s').split(' ').includes('--scope'))

@@ -50,9 +50,9 @@ void test('a runtime that has threads, and cannot tell which ones are new', asyn
   t.teardown(() => upstream.close())
   const info = { ...INFO, threadEndpoints: { list: true, inspect: true } }
   upstream.answerQuestions((request, response) => {
-    if (request.target.endsWith('/info')) json(info)(request, response)
-    else if (request.target.endsWith('/threads')) json({ threads: [{ id: 'a' }, { id: 'b' }] })(request, response)
-    else json({ error: 'no' }, 422)(request, response)
+    if (request.target.endsWith('/info')) return json(info)(request, response)
+    if (request.target.endsWith('/threads')) return json({ threads: [{ id: 'a' }, { id: 'b' }] })(request, response)
+    return json({ error: 'no' }, 422)(request, response)
   })
   const scene = initScene(t)
   const { stdout } = await scene.init('--upstream', `${upstream.url}/api`, '--issuer', issuer.url)

@@ -9,7 +9,6 @@ const README = page('README.md').text
 const json = (file: string): unknown => JSON.parse(readFileSync(join(ROOT, file), 'utf8'))
 
 interface Manifest {
-  readonly private?: boolean
   readonly engines: { readonly node: string }
   readonly version: string
   readonly scripts: Readonly<Record<string, string>>
@@ -26,7 +25,8 @@ void test('it has at most 150 lines and one diagram', (t) => {
 
 void test('its commands, versions and the state of the release are those of the packages', (t) => {
   for (const [, name = ''] of README.matchAll(/npm run ([\w:]+)/g)) t.ok(Object.hasOwn(MANIFEST.scripts, name), name)
-  t.equal(README.includes('Nothing is published yet'), MANIFEST.private === true)
+  const isReleased = !page('CHANGELOG.md').text.includes(`## [${MANIFEST.version}] - unreleased`)
+  t.equal(README.includes('Nothing is published yet'), !isReleased)
   t.match(README, `Version ${MANIFEST.version} is not yet released`)
   t.match(README, `needs Node ${MANIFEST.engines.node.replace('>=', '')} or newer`)
   const { dependencies } = json('examples/package.json') as Manifest

@@ -15,6 +15,7 @@ import {
   type PlatformStandInOptions,
 } from '../../examples/platform-stand-in.ts'
 import { startRuntime, type Runtime } from '../../examples/runtime.ts'
+import { policyFile } from '../../src/config/policy-file.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { makeIdentity } from '../../src/http/pipeline/identity.ts'
 import { call, runInput, type Call, type Reply } from '../../testing/support/client.ts'
@@ -134,7 +135,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
       const ready = readFileSync(deploymentFile(NAME), 'utf8')
       const whole = ready.replaceAll(/\$\{env:(\w+)\}/g, (_whole, name: keyof typeof environment) => environment[name])
       const { upstream, authentication, identity, ownership, policy } = parse(whole) as Record<string, string & ConfigTree>
-      const rules = readFileSync(join(deploymentFile(NAME), '..', policy!), 'utf8')
+      const rules = readFileSync(policyFile(policy!, join(deploymentFile(NAME), '..')).path, 'utf8')
       const store = { unknownThread: ownership!['unknownThread'] }
       const tree = change({ upstream, authentication, identity, ownership: store })
       const other = await startTestGateway(tree, { policy: rules, shared: gateway.folder })

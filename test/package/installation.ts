@@ -28,11 +28,11 @@ export interface Installation {
   readonly installed: string
   readonly program: string
   /** Packs the package in a folder of sources. */
-  pack(t: Test, sources: string, ...options: readonly string[]): Promise<void>
+  readonly pack: (t: Test, sources: string, ...options: readonly string[]) => Promise<void>
   /** Installs the tarball where npm finds no compiler, no Python and no program but Node and a shell. */
-  install(t: Test, ...options: readonly string[]): Promise<void>
+  readonly install: (t: Test, ...options: readonly string[]) => Promise<void>
   /** Runs the command of the package. */
-  threadwarden(t: Test, ...args: readonly string[]): Promise<string>
+  readonly threadwarden: (t: Test, ...args: readonly string[]) => Promise<string>
 }
 
 export function makeInstallation(t: Test): Installation {

@@ -6,7 +6,7 @@ import { CommandFailed, UsageError } from '../command.ts'
 import { complain, type Terminal } from '../terminal.ts'
 import { DEFAULT_ISSUER_ID, readIssuer, readKey, readPlain, readUpstream, type CompleteRequest, type Request } from './request.ts'
 
-/** Null for what is not asked. */
+/** Each answers null if nothing is asked (`--offline`). */
 export interface Inquiries {
   upstream(request: Request & Pick<CompleteRequest, 'upstream'>): Promise<Found['upstream']>
   issuer(request: Request & Pick<CompleteRequest, 'issuer'>): Promise<Found['issuer']>

@@ -1,4 +1,4 @@
-/** Writes a commented configuration from the operator's wishes and from what was found out, and says what is only assumed. */
+/** Writes a commented configuration from the operator's wishes and the answers of the servers, and lists the assumptions. */
 import { Document, isMap, isScalar, visit, type Node } from 'yaml'
 import type { FoundIssuer } from './issuer.ts'
 import type { FoundAgent, FoundRuntime } from './upstream.ts'
@@ -30,7 +30,7 @@ export interface Wishes {
   readonly unknownThread: UnknownThread | null
 }
 
-/** Null for what was not asked. */
+/** Null for a server that was not asked. */
 export interface Found {
   readonly upstream: FoundRuntime | FoundAgent | null
   readonly issuer: FoundIssuer | null

@@ -75,7 +75,10 @@ async function requireAnswer(
   const target = agentId === null ? `${path}/info` : path === '' ? '/' : path
   const signal = AbortSignal.timeout(timeout)
   const answer = await upstream.send({ method: 'GET', target, headers: { ...headers, accept: 'application/json' } }, signal)
-  if (answer.outcome === 'answered') return answer.body.destroy()
+  if (answer.outcome === 'answered') {
+    answer.body.destroy()
+    return
+  }
   if (signal.aborted) {
     throw new NotFound(`${origin} gives no answer in time`, 'check that the server listens there, or increase --timeout')
   }
