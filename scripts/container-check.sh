@@ -340,6 +340,10 @@ if ((failures > 0)); then
 fi
 echo "# all $count checks passed"
 if [[ $pods == yes ]]; then
+  # podman in another namespace would find these containers, and not their processes.
+  podman_ rm --force --time 2 runtime >/dev/null
+  podman_ rm --force --time 2 gateway again >/dev/null
+  podman_ volume rm --all --force >/dev/null
   options=(--work "$work" --storage-driver "$storage_driver")
   if [[ $official == yes ]]; then options+=(--official); fi
   # In namespaces of its own.

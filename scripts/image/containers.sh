@@ -73,13 +73,9 @@ podman_() {
   podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none "$@"
 }
 
-# A script adds what it has to stop itself.
-stop_own() { :; }
-
 cleanup() {
   local status=$?
   trap - EXIT INT TERM
-  stop_own
   podman_ pod rm --force --all --time 2 >/dev/null 2>&1 || true
   podman_ rm --force --all --time 2 >/dev/null 2>&1 || true
   podman_ volume rm --all --force >/dev/null 2>&1 || true
