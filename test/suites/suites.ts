@@ -61,6 +61,11 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts'],
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
+  {
+    name: 'services',
+    files: ['test/systemd/*.test.ts', 'test/proxies/*.test.ts', 'test/compose/*.test.ts'],
+    sample: [],
+  },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 

@@ -109,11 +109,12 @@ export function healthOrigin(config: Config): string | null {
 export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
   const isFirst = mount.key === mountsOf(config)[0].key
   if (wishes.url !== null && isFirst) return wishes.url
-  const listening = wishes.url === null ? originOf(config.listen) : new URL(wishes.url).origin
+  const configured = config.listen.fd === undefined ? originOf(config.listen) : null
+  const listening = wishes.url === null ? configured : new URL(wishes.url).origin
   return listening === null ? null : `${listening}${mount.publicPath}`
 }
 
-export const PORT_ZERO = 'its port is 0, so its address is not known'
+export const PORT_ZERO = 'its port is 0 or a socket of systemd, so its address is not known'
 
 /** The operator should know of this difference, though no token fails because of it. */
 const NOTICEABLE_MS = 5000
