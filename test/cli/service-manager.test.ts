@@ -152,6 +152,8 @@ void test('it serves on a socket that was passed to it, and refuses one that was
     socket.listen(path === '' ? { host: '127.0.0.1', port: 0 } : { path })
     await once(socket, 'listening')
     const line = `LISTEN_FDS=1 LISTEN_PID=${pid} exec "$0" "$@"`
+    // Node has no public way to pass a listening socket to another program.
+    const { fd } = (socket as unknown as { readonly _handle: { readonly fd: number } })._handle
     const child = spawn('/bin/sh', ['-c', line, process.execPath, PROGRAM, 'serve', '--config', file], {
       stdio: ['ignore', 'pipe', 'pipe', fd],
     })

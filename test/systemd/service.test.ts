@@ -4,7 +4,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, globSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, globSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { call, runInput } from '../../testing/support/client.ts'
@@ -49,10 +49,12 @@ async function boot(t: Test, configuration: object, socket: string) {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const signer = makeSigner()
+  t.teardown(() => signer.remove())
+  const corp = signer.authentication.issuers['corp'] as { readonly publicKeyFile: string }
   mkdirSync(join(folder, 'etc/secrets'), { recursive: true })
   chmodSync(folder, 0o755)
   chmodSync(join(folder, 'etc/secrets'), 0o700)
-  writeFileSync(join(folder, 'etc/secrets/corp.pem'), signer.publicKey)
+  copyFileSync(corp.publicKeyFile, join(folder, 'etc/secrets/corp.pem'))
   const write = (changes: object): void =>
     writeFileSync(
       join(folder, 'etc/threadwarden.yaml'),
@@ -60,16 +62,7 @@ async function boot(t: Test, configuration: object, socket: string) {
         version: 1,
         listen: { host: '127.0.0.1', port: 0 },
         health: { host: '127.0.0.1', port: 0 },
-        authentication: {
-          issuers: {
-            corp: {
-              issuer: 'corp',
-              audiences: ['chat'],
-              algorithms: ['EdDSA'],
-              publicKeyFile: `/run/credentials/${UNIT}/secrets_corp.pem`,
-            },
-          },
-        },
+        authentication: { issuers: { corp: { ...corp, publicKeyFile: `/run/credentials/${UNIT}/secrets_corp.pem` } } },
         ownership: { store: 'sqlite:/var/lib/threadwarden/ownership.db', unknownThread: 'claim' },
         shutdown: { delay: '0s' },
         ...configuration,
@@ -109,7 +102,7 @@ async function boot(t: Test, configuration: object, socket: string) {
     inside,
     show,
     write,
-    sign: (subject: string) => signer.sign({ iss: 'corp', aud: 'chat', sub: subject }),
+    sign: (subject: string) => signer.sign(subject),
     systemctl(t: Test, ...args: readonly string[]) {
       const { status, stderr: said } = inside('systemctl', ...args)
       if (status !== 0) t.comment(said, inside('systemctl', 'status', UNIT).stdout, inside('cat', '/run/log').stdout)
@@ -146,8 +139,7 @@ void test('systemd runs the shipped service: ready, hardened, reloaded, watched,
   t.equal(inside('stat', '-c', '%U %a', '/var/lib/threadwarden').stdout, 'threadwarden 700\n')
 
   const run = async (user: string): Promise<number> =>
-    (await call(systemd.url(), { path: '/api/copilotkit/agent/default/run', token: systemd.sign(user), json: runInput('t-1') }))
-      .status
+    (await call(`${systemd.url()}/api/copilotkit/agent/default/run`, { token: systemd.sign(user), body: runInput('t-1') })).status
   t.equal(await run('alice'), 200, 'the key came by LoadCredential, and the thread is in the state directory')
   t.equal(await run('bob'), 403)
 
@@ -173,11 +165,11 @@ void test('systemd runs the shipped service: ready, hardened, reloaded, watched,
 
   systemd.write({ workers: 2 })
   systemd.systemctl(t, 'start', UNIT)
-  const tasks = inside('pgrep', '-f', 'workers/worker').stdout.trim().split('\n')
+  const tasks = inside('pgrep', '-f', '^threadwarden worker').stdout.trim().split('\n')
   t.equal(tasks.length, 2)
   inside('kill', '-STOP', tasks[1]!)
   await until(() => show('NRestarts') === '1' && show('ActiveState') === 'active')
-  t.notOk(inside('pgrep', '-f', 'workers/worker').stdout.split('\n').includes(tasks[1]!), 'one worker that hangs is enough')
+  t.notOk(inside('pgrep', '-f', '^threadwarden worker').stdout.split('\n').includes(tasks[1]!), 'one worker that hangs is enough')
 })
 
 void test('systemd passes the public port by the shipped socket, and keeps it open during a restart', async (t) => {
