@@ -10,33 +10,47 @@
 ARG BUILD_IMAGE=docker.io/library/node:24-trixie-slim
 ARG RUNTIME_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 
+# No stage runs a program of the architecture that the image is for: dist is JavaScript, and better-sqlite3 has a binary
+# for each platform in its package. So one machine builds all architectures, without emulation (docker-bake.hcl).
+#
 # --ignore-scripts here and below: package.json ("allowScripts") denies better-sqlite3 its install script, since the
 # binaries are in the package, and allows those of `node`, which brings a Node that this image has already, and of the
 # PostgreSQL of the tests only. The flag says the same to every npm, also to those that know no allowScripts.
-FROM ${BUILD_IMAGE} AS build
-WORKDIR /build
+FROM --platform=${BUILDPLATFORM} ${BUILD_IMAGE} AS packages
+WORKDIR /build/gateway
 COPY package.json package-lock.json ./
-COPY testing/package.json testing/
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --ignore-scripts --no-audit --no-fund
+# Removed: sources and binaries of better-sqlite3 for other systems (half the size of all packages), and npm's own record
+# of the installation, which names the registry.
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund \
+  && cd node_modules \
+  && rm -rf .bin .package-lock.json better-sqlite3/deps better-sqlite3/src better-sqlite3/binding.gyp \
+  && find better-sqlite3/prebuilds -type f ! -name 'linux-*' -delete \
+  && chmod -R a+rX,go-w .
+
+# The compiler and the types are in a folder above, where Node and TypeScript find them too.
+FROM packages AS build
+COPY scripts/image/package.json scripts/image/package-lock.json /build/
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc \
+  npm ci --prefix /build --omit=optional --ignore-scripts --no-audit --no-fund
 COPY . .
-RUN npm run build
+ARG SOURCE_DATE_EPOCH
 # What goes into the image, readable for everybody whatever the umask of the checkout was; and the empty /data.
-RUN mkdir -p /out/app /out/data \
+RUN npm run build \
+  && mkdir -p /out/app /out/data \
   && cp -r dist policies config package.json LICENSE /out/app/ \
+  && node scripts/image/sbom.ts --out /out/app/sbom.cdx.json \
   && chmod -R a+rX,go-w /out
 
-FROM ${BUILD_IMAGE} AS packages
-WORKDIR /build
-COPY package.json package-lock.json ./
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev --workspaces=false --ignore-scripts --no-audit --no-fund \
-  && chmod -R a+rX,go-w node_modules
-
-FROM ${RUNTIME_IMAGE}
+# The platform is the default one; buildah 1.28 would take that of the stages above.
+FROM --platform=${TARGETPLATFORM} ${RUNTIME_IMAGE}
 ARG RUNTIME_IMAGE
 ARG VERSION=unreleased
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="threadwarden" \
   org.opencontainers.image.description="An authorization gateway for agent chat runtimes: every conversation thread belongs to somebody." \
+  org.opencontainers.image.url="https://github.com/threadwarden/threadwarden" \
+  org.opencontainers.image.source="https://github.com/threadwarden/threadwarden" \
+  org.opencontainers.image.documentation="https://github.com/threadwarden/threadwarden/tree/main/docs" \
   org.opencontainers.image.licenses="MIT" \
   org.opencontainers.image.version="${VERSION}" \
   org.opencontainers.image.revision="${REVISION}" \
@@ -50,7 +64,7 @@ ENV PATH=/nodejs/bin:/usr/local/bin:/usr/bin:/bin \
   THREADWARDEN_CONFIG=/etc/threadwarden/threadwarden.yaml \
   SQLITE_TMPDIR=/data
 # WORKDIR comes after the files: it would make /app the property of the user that the base image is set to.
-COPY --from=packages /build/node_modules /app/node_modules
+COPY --from=packages /build/gateway/node_modules /app/node_modules
 COPY --from=build /out/app /app
 WORKDIR /app
 # A new volume takes over owner and mode of what it covers, so it is writable for the user below.

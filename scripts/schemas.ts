@@ -1,4 +1,7 @@
-/** Writes the JSON schemas for editors, or with --check says whether the written ones still fit their source. */
+/**
+ * Writes the JSON schemas for editors and the part of the Helm chart's schema that describes the configuration, or with
+ * --check says whether the written ones still fit their source.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
 import { configSchema } from '../src/config/schema.ts'
@@ -11,10 +14,36 @@ const SCHEMAS = [
   { file: 'policies/test.schema.json', schema: testSchema },
 ]
 
+const VALUES = 'deploy/helm/threadwarden/values.schema.json'
+
 const check = process.argv.includes('--check')
-for (const { file, schema } of SCHEMAS) {
+
+function jsonSchema(schema: z.ZodType): Record<string, unknown> {
+  return z.toJSONSchema(schema, { target: 'draft-07', io: 'input', unrepresentable: 'any' })
+}
+
+/** The chart's values, with the configuration in them. The chart itself asks for required keys, and says what to write. */
+function valuesSchema(): unknown {
+  const values = JSON.parse(readFileSync(new URL(`../${VALUES}`, import.meta.url), 'utf8')) as {
+    definitions: Record<string, unknown>
+  }
+  const { $schema: _, required: __, ...configuration } = jsonSchema(configSchema)
+  const { ownership, upstream } = configuration['properties'] as Record<'ownership' | 'upstream', Record<string, unknown>>
+  delete ownership['required']
+  // The address of a runtime in the same pod is known.
+  upstream['required'] = ['basePath']
+  values.definitions['configuration'] = configuration
+  return values
+}
+
+const FILES = [
+  ...SCHEMAS.map(({ file, schema }) => ({ file, content: jsonSchema(schema) as unknown })),
+  { file: VALUES, content: valuesSchema() },
+]
+
+for (const { file, content } of FILES) {
   const path = new URL(`../${file}`, import.meta.url)
-  const text = `${JSON.stringify(z.toJSONSchema(schema, { target: 'draft-07', io: 'input', unrepresentable: 'any' }), null, 2)}\n`
+  const text = `${JSON.stringify(content, null, 2)}\n`
   if (!check) writeFileSync(path, text)
   else if (readFileSync(path, 'utf8') !== text) {
     process.stderr.write(`${file} does not fit its source: run npm run schemas\n`)

@@ -36,19 +36,49 @@ async function install(folder, size, options) {
   writeFileSync(stamp, state)
 }
 
-/** Debian's own; a browser that npm would fetch is not in its registry. */
-function installChromium() {
-  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
-  process.stdout.write('installing chromium …\n')
-  const options = { stdio: /** @type {const} */ ('inherit'), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
-  const isDone = [['update'], ['install', '-y', 'chromium']].every(
+/**
+ * Programs of Debian that npm does not have.
+ * @param {string} name of the package
+ * @param {string} remedy if it cannot be installed
+ */
+function installDebian(name, remedy) {
+  process.stdout.write(`installing ${name} …\n`)
+  const options = {
+    stdio: /** @type {const} */ ('inherit'), // In this run level, no service of a package starts.
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+  }
+  const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
     (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
   )
   if (isDone) return
-  process.stderr.write('chromium could not be installed: install it, or name another one as CHROMIUM in the environment\n')
+  process.stderr.write(`${name} could not be installed: ${remedy}\n`)
   process.exit(1)
 }
 
+/** Debian's own; a browser that npm would fetch is not in its registry. */
+function installChromium() {
+  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
+  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
+}
+
+/** What builds and runs images. */
+function installContainers() {
+  const names = ['buildah', 'podman', 'runc', 'netavark', 'catatonit', 'iptables', 'iproute2']
+  const missing = names.filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
+  for (const name of missing) installDebian(name, 'the checks of the image need it')
+}
+
+/** The compiler of the image, and the generator of its SBOM. */
+const installImage = () => install(`${root}scripts/image`, 50, ['--omit=optional', '--ignore-scripts'])
+
+if (process.argv.includes('--only-image')) {
+  await installImage()
+  process.exit(0)
+}
+if (process.argv.includes('--only-containers')) {
+  installContainers()
+  process.exit(0)
+}
 if (process.argv.includes('--only-site')) {
   await install(`${root}site`, 340, ['--ignore-scripts'])
   process.exit(0)
@@ -67,8 +97,25 @@ await Promise.all([
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
+  has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
+  // Its packages ask for the AWS CDK, of which they are parts. Only the programs in them are used.
+  has('--deploy') && install(`${root}testing/deploy`, 110, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--mutants') && install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts']),
   has('--fuzzer') && install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts']),
 ])
-if (has('--chromium')) installChromium()
+if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium'))
+  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
+// promtool, for the alert rules.
+if (has('--deploy') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')
+// Proxies in front of the gateway, and what runs its units and its Compose file, by program and package.
+const services = {
+  nginx: 'nginx-light',
+  haproxy: 'haproxy',
+  caddy: 'caddy',
+  'docker-compose': 'docker-compose',
+  systemctl: 'systemd',
+}
+for (const [program, name] of has('--services') ? Object.entries(services) : []) {
+  if (spawnSync(program, ['--help']).error !== undefined) installDebian(name, `the tests of the suite services need ${program}`)
+}

@@ -137,7 +137,7 @@ export const RULES: readonly RemovableRule[] = [
     rule: 'a stream beyond the limit is refused to a worker',
     file: 'gateway/workers/limiter.ts',
     ...never("typeof opened !== 'function'", 'return opened'),
-    first: 'test/workers/*.test.ts',
+    first: 'test/limits/*.test.ts',
   },
   {
     rule: 'stale keys of an issuer are reported once',

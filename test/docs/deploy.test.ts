@@ -1,99 +1,58 @@
-/** The how-tos on deployment: the manifest of Kubernetes is complete, and configurations and examples of proxies are valid. */
-import { spawnSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** The how-tos on deployment: commands name files that exist, and configurations and examples of proxies are valid. */
+import { existsSync, globSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { test } from 'tap'
-import { parse, parseAllDocuments } from 'yaml'
-import { makeFolder } from '../../testing/support/gateway.ts'
+import { parse } from 'yaml'
 import { load } from '../../testing/support/configuration.ts'
 import { blocksOf } from './commands.ts'
-import { blocks, page } from './markdown.ts'
+import { blocks, page, ROOT } from './markdown.ts'
 
-const KUBERNETES = page('docs/how-to/deploy/kubernetes.md')
-const [MANIFEST = ''] = blocks(KUBERNETES, 'yaml kubernetes')
-
-interface KubernetesObject {
-  readonly apiVersion: string
-  readonly kind: string
-  readonly metadata: { readonly name: string; readonly namespace: string }
-  readonly data: Readonly<Record<string, string>>
-  readonly spec: Readonly<Record<string, unknown>>
-}
-
-const OBJECTS = parseAllDocuments(MANIFEST).map((document) => {
-  if (document.errors.length > 0) throw document.errors[0]!
-  return document.toJS() as KubernetesObject
-})
-
-const ofKind = (kind: string): KubernetesObject => OBJECTS.find((object) => object.kind === kind)!
-
-interface Pod {
-  readonly terminationGracePeriodSeconds: number
-  readonly securityContext: object
-  readonly containers: readonly [
-    {
-      readonly env: readonly { readonly name: string; readonly value: string }[]
-      readonly ports: readonly { readonly name: string; readonly containerPort: number }[]
-      readonly volumeMounts: readonly { readonly name: string; readonly mountPath: string }[]
-    } & Readonly<Record<string, unknown>>,
-  ]
-  readonly volumes: readonly { readonly name: string }[]
-}
-
-const POD = (ofKind('Deployment').spec['template'] as { readonly spec: Pod }).spec
-const [CONTAINER] = POD.containers
-
-void test('every object has what kubectl asks of it', (t) => {
-  t.same(
-    OBJECTS.map(({ kind }) => kind),
-    ['ConfigMap', 'Secret', 'PersistentVolumeClaim', 'Deployment', 'Service', 'NetworkPolicy'],
+void test('the commands for Kubernetes name folders of the repository, and create the Secret that the overlays use', (t) => {
+  const commands = ['kubernetes', 'drop-in', 'helm']
+    .flatMap((name) => blocksOf(page(`docs/how-to/deploy/${name}.md`)))
+    .filter(({ info }) => info === 'sh kubernetes')
+    .map(({ code }) => code)
+    .join('')
+  const folders = [...commands.matchAll(/deploy\/\S+/g)].map(([folder]) => folder)
+  t.ok(folders.length > 8)
+  for (const folder of folders)
+    t.ok(
+      ['kustomization.yaml', 'Chart.yaml'].some((file) => existsSync(join(ROOT, folder, file))),
+      folder,
+    )
+  const created = [...commands.matchAll(/--from-file=(\S+)/g)].map(([, key = '']) => key)
+  const used = globSync('deploy/kubernetes/overlays/**/threadwarden.yaml', { cwd: ROOT }).flatMap((file) =>
+    [...page(file).text.matchAll(/\/etc\/threadwarden\/secrets\/([\w-]+)/g)].map(([, key = '']) => key),
   )
-  for (const { apiVersion, kind, metadata } of OBJECTS) {
-    t.match(apiVersion, /^(?:v1|apps\/v1|networking\.k8s\.io\/v1)$/, kind)
-    t.match(metadata.name, /^[a-z][a-z-]+$/, kind)
-    t.equal(metadata.namespace, 'chat', kind)
+  t.same(created.toSorted(), [...new Set(used)].toSorted())
+  t.end()
+})
+
+void test('the components that the page names exist, and no other', (t) => {
+  const text = page('docs/how-to/deploy/kubernetes.md').text
+  const components = globSync('deploy/kubernetes/components/*', { cwd: ROOT }).map((path) => basename(path))
+  for (const name of components) t.ok(text.includes(`components/${name}`) || text.includes(`\`${name}\``), name)
+  for (const [, name = ''] of text.matchAll(/components\/([\w-]+)/g)) t.ok(components.includes(name), name)
+  t.end()
+})
+
+void test('the values for Helm are those that the chart takes, and their configuration is valid', (t) => {
+  const schema = JSON.parse(page('deploy/helm/threadwarden/values.schema.json').text) as { properties: object }
+  const defaults = parse(page('deploy/helm/threadwarden/values.yaml').text) as { config: { ownership: object } }
+  const examples = blocks(page('docs/how-to/deploy/helm.md'), 'yaml helm')
+  t.equal(examples.length, 2)
+  for (const example of examples) {
+    const values = parse(example) as { config: { upstream: object; ownership: object } }
+    for (const key of Object.keys(values)) t.ok(key in schema.properties, key)
+    const config = {
+      ...defaults.config,
+      ...values.config,
+      upstream: { url: 'http://127.0.0.1:4000', ...values.config.upstream },
+      ownership: { ...defaults.config.ownership, ...values.config.ownership },
+    }
+    const here = JSON.stringify(config).replaceAll('/etc/threadwarden/secrets/', './').replace('sqlite:/data/', 'sqlite:./data/')
+    t.match(load(here, { files: { 'service-token': 'x', 'database-password': 'x' } }), { ok: true })
   }
-  t.end()
-})
-
-void test('kubectl reads it', { skip: spawnSync('kubectl', ['version', '--client']).error !== undefined }, (t) => {
-  const { folder, remove } = makeFolder()
-  t.teardown(remove)
-  writeFileSync(join(folder, 'threadwarden.yaml'), MANIFEST)
-  // Decodes each object by its kind, and asks no cluster.
-  const args = ['label', '--local', '-f', 'threadwarden.yaml', '-o', 'name', 'tested=yes']
-  const { status, stdout, stderr } = spawnSync('kubectl', args, { cwd: folder, env: { PATH: process.env['PATH'], HOME: folder } })
-  t.equal(status, 0, String(stderr))
-  t.equal(String(stdout).trim().split('\n').length, OBJECTS.length)
-  t.end()
-})
-
-void test('its configuration is valid, and its parts fit together', (t) => {
-  const text = ofKind('ConfigMap').data['threadwarden.yaml'] ?? ''
-  const here = text.replace('/run/secrets/threadwarden/service-token', './token').replace('sqlite:/data/', 'sqlite:./data/')
-  t.match(load(here, { files: { token: 'x' } }), { ok: true })
-  const { listen, health } = parse(text) as Record<string, { port: number }>
-  t.same(
-    CONTAINER.ports.map(({ name, containerPort }) => [name, containerPort]),
-    [
-      ['http', listen?.port],
-      ['health', health?.port],
-    ],
-  )
-  t.same(POD.volumes.map(({ name }) => name).toSorted(), CONTAINER.volumeMounts.map(({ name }) => name).toSorted())
-  t.same(CONTAINER.env, [{ name: 'TERMINATION_GRACE_PERIOD_SECONDS', value: String(POD.terminationGracePeriodSeconds) }])
-  for (const [probe, path] of Object.entries({ startup: '/startupz', liveness: '/livez', readiness: '/readyz' })) {
-    t.match(CONTAINER[`${probe}Probe`], { httpGet: { path, port: 'health' } }, probe)
-  }
-  t.match(POD.securityContext, { runAsNonRoot: true, runAsUser: 65532, fsGroup: 65532 })
-  t.match(CONTAINER['securityContext'], { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false })
-  t.match(ofKind('Deployment').spec, { replicas: 1, strategy: { type: 'Recreate' } })
-  t.end()
-})
-
-void test('the part for more replicas changes keys that the manifest has', (t) => {
-  const [part] = blocks(KUBERNETES, 'yaml kubernetes-part').map((text) => parse(text) as { spec: object })
-  for (const key of Object.keys(part!.spec)) t.ok(key in ofKind('Deployment').spec, key)
   t.end()
 })
 

@@ -1,11 +1,18 @@
 /** The limiter that replicas share, on a real PostgreSQL: what one counts the other knows, and a failing database stops nobody. */
 import { test, type Test } from 'tap'
-import { makePostgresLimiter, type PostgresLimiter } from '../../src/limits/postgres.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import { openLimiter } from '../../src/limits/open.ts'
+import { makeLog } from '../../src/observe/log.ts'
+import { makePostgresLimiter } from '../../src/limits/postgres.ts'
 import { migrate } from '../../src/store/postgres/migrations.ts'
 import { openPool } from '../../src/postgres/pool.ts'
+import type { Limiter } from '../../src/limits/port.ts'
 import type { PostgresSettings } from '../../src/postgres/settings.ts'
 import { startPostgres, startPostgresServer, type TestDatabase } from '../../testing/support/postgres.ts'
 import { until } from '../../testing/support/until.ts'
+
+/** The defaults of a configuration. */
+const OWNERSHIP = configSchema.shape.ownership.parse({ unknownThread: 'claim' })
 
 const PER_HOUR = { amount: 3, per: 3_600_000 }
 const SCHEMA = 'threadwarden'
@@ -51,7 +58,7 @@ async function migrated(database: TestDatabase): Promise<PostgresSettings> {
 }
 
 /** Takes in turns until there is nothing left; how many there were. */
-async function exhaust(limiters: readonly PostgresLimiter[], who: string, rate = PER_HOUR): Promise<number> {
+async function exhaust(limiters: readonly Limiter[], who: string, rate = PER_HOUR): Promise<number> {
   for (let taken = 0; ; taken += 1) {
     if ((await limiters[taken % limiters.length]?.take('runs', who, rate)) !== null) return taken
   }
@@ -64,6 +71,23 @@ void test('twice the amount in a window of twice the time, over all replicas', a
   const state = await replicas[1]?.take('runs', 'corp:alice', PER_HOUR)
   t.match(state, { name: 'runs', most: 6, window: 7_200_000 })
   t.ok((state?.retryAfter ?? 0) > 0 && (state?.retryAfter ?? Infinity) <= 7_200_000)
+})
+
+void test('the gateway counts in the database of its store, and in memory without one', async (t) => {
+  const settings = await migrated(await startPostgres(t))
+  const { host, port, database, user, password } = settings
+  const store = `postgres://${user}${password === null ? '' : `:${password}`}@${host}:${port}/${database}`
+  const opened = (ownership: { readonly store: string }, isShared: boolean) => {
+    const pool = isShared ? openPool(settings) : null
+    const limiter = openLimiter({ ...OWNERSHIP, ...ownership }, pool, makeLog('silent'))
+    t.teardown(async () => {
+      limiter.stop()
+      await pool?.close()
+    })
+    return limiter
+  }
+  t.equal(await exhaust([opened({ store }, true), opened({ store }, true)], 'corp:alice'), 6)
+  t.equal(await exhaust([opened({ store: 'sqlite:a.db' }, false), opened({ store: 'sqlite:a.db' }, false)], 'corp:alice'), 12)
 })
 
 void test('callers, names and rates are counted apart, whatever characters and length they have', async (t) => {

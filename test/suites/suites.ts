@@ -66,6 +66,8 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/systemd/*.test.ts', 'test/proxies/*.test.ts', 'test/compose/*.test.ts'],
     sample: [],
   },
+  { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
+  { name: 'deploy', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 

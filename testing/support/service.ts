@@ -22,7 +22,7 @@ export interface Service {
 }
 
 /** Begins the load: each of some people runs, reads and asks for their threads, over connections that are kept open. */
-export function loadService(t: Test, url: string, tokens: readonly string[]): Service {
+export function loadService(t: Pick<Test, 'teardown'>, url: string, tokens: readonly string[]): Service {
   let urls = [url]
   let turn = 0
   let stopped = false

@@ -1,0 +1,161 @@
+# Sourced by the scripts that build or run images: a private place for buildah and podman, steps and checks.
+# The script that sources it has set `keep`, `work`, `or_skip` and `storage_driver`.
+# shellcheck shell=bash
+
+program=$(basename "$0" .sh)
+uid=65532
+machine=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+
+# need PROGRAM… exits with 2 if one is missing.
+need() {
+  local name
+  for name in "$@"; do
+    if ! command -v "$name" >/dev/null; then
+      echo "$program: $name is missing; see --help" >&2
+      exit 2
+    fi
+  done
+  if ((EUID != 0)); then
+    echo "$program: must run as root: it assembles root file systems and changes user to $uid" >&2
+    exit 2
+  fi
+}
+
+# Why containers cannot run on this machine; empty if they can.
+impossible() {
+  if ! unshare --mount --pid --net --fork true 2>/dev/null; then
+    echo 'this machine does not allow new mount, process and network namespaces'
+  elif ! unshare --mount --propagation private mount -t tmpfs none /mnt 2>/dev/null; then
+    echo 'this machine does not allow mounts'
+  fi
+}
+
+# Where containers cannot run: says why, and exits with 2, or with 0 if the script was called with --or-skip.
+skip_if_impossible() {
+  local reason
+  reason=$(impossible)
+  if [[ -z $reason ]]; then return; fi
+  if [[ $or_skip == yes ]]; then
+    echo "$program: SKIPPED, nothing was checked: $reason"
+    exit 0
+  fi
+  echo "$program: $reason" >&2
+  exit 2
+}
+
+# enter_namespace ARGUMENT… starts the script again in a mount namespace of its own: whatever the storage leaves mounted
+# goes when the last process ends, and the places that podman, buildah and runc share with every other use of them are
+# empty and private in there.
+enter_namespace() {
+  if [[ ${THREADWARDEN_NAMESPACE:-} != yes ]]; then
+    THREADWARDEN_NAMESPACE=yes exec unshare --mount --propagation private "$0" "$@"
+  fi
+  local folder
+  for folder in /dev/shm /run/libpod /run/netns /run/runc /run/containers /var/cache/containers /var/lib/containers; do
+    mkdir -p "$folder"
+    mount -t tmpfs -o mode=1777 threadwarden "$folder"
+  done
+  if [[ -z $work ]]; then
+    work=$(mktemp -d "${TMPDIR:-/tmp}/threadwarden-container.XXXXXX")
+  else
+    keep=yes
+    mkdir -p "$work"
+  fi
+  export TMPDIR=$work/tmp
+  mkdir -p "$TMPDIR"
+  store=(--root "$work/storage" --runroot "$work/run" --storage-driver "$storage_driver")
+  cgroup=threadwarden-check-$$
+  trap cleanup EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+}
+
+buildah_() { buildah "${store[@]}" "$@"; }
+podman_() {
+  podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none "$@"
+}
+
+# A script adds what it has to stop itself.
+stop_own() { :; }
+
+cleanup() {
+  local status=$?
+  trap - EXIT INT TERM
+  stop_own
+  podman_ pod rm --force --all --time 2 >/dev/null 2>&1 || true
+  podman_ rm --force --all --time 2 >/dev/null 2>&1 || true
+  podman_ volume rm --all --force >/dev/null 2>&1 || true
+  podman_ image unmount --all >/dev/null 2>&1 || true
+  # Innermost mounts first; --one-file-system, so that nothing that is mounted after all is emptied.
+  awk -v under="$work/" 'index($2, under) == 1 { print $2 }' /proc/self/mounts | sort -r | while read -r point; do
+    umount "$point" 2>/dev/null || umount --lazy "$point" || true
+  done
+  if [[ $keep == yes ]]; then
+    echo "the working folder is $work"
+  else
+    rm -rf --one-file-system "$work"
+  fi
+  find /sys/fs/cgroup -maxdepth 4 -depth -type d -path "*/$cgroup*" -exec rmdir {} + 2>/dev/null || true
+  exit "$status"
+}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Steps and checks
+
+# Runs a step with its output in a file, which is shown only if the step fails.
+step() {
+  local title=$1 begun=$SECONDS status
+  shift
+  echo "# $title"
+  # In a shell of its own and not as a condition: there, -e would not end the step at its first failure.
+  set +e
+  (
+    set -e
+    "$@"
+  ) >"$work/step.log" 2>&1
+  status=$?
+  set -e
+  if ((status != 0)); then
+    tail -n 60 "$work/step.log" >&2
+    echo "$program: failed: $title" >&2
+    exit 1
+  fi
+  echo "#   done in $((SECONDS - begun)) s"
+}
+
+# once_in_folder NAME TITLE COMMAND… is a step that another script with the same working folder may have done already.
+once_in_folder() {
+  local stamp=$work/done.$1
+  shift
+  if [[ -e $stamp ]]; then return; fi
+  step "$@"
+  touch "$stamp"
+}
+
+count=0
+failures=0
+# verdict TEXT STATUS [DETAIL]
+verdict() {
+  count=$((count + 1))
+  if (($2 == 0)); then echo "ok $count - $1"; else
+    failures=$((failures + 1))
+    echo "not ok $count - $1"
+    if [[ -n ${3:-} ]]; then printf '%s\n' "$3" | sed 's/^/#   /'; fi
+  fi
+}
+# is TEXT WANTED FOUND
+is() { if [[ $2 == "$3" ]]; then verdict "$1" 0; else verdict "$1" 1 "wanted: $2"$'\n'"found: $3"; fi; }
+# has TEXT PART WHOLE
+has() { if [[ $3 == *"$2"* ]]; then verdict "$1" 0; else verdict "$1" 1 "wanted in it: $2"$'\n'"found: $3"; fi; }
+
+# Repeats a command, up to 20 s, until its output is as wanted; prints the last output.
+until_is() {
+  local wanted=$1 found='' end=$((SECONDS + 20))
+  shift
+  while ((SECONDS < end)); do
+    found=$("$@" 2>&1) || true
+    if [[ $found == "$wanted" ]]; then break; fi
+    sleep 0.2
+  done
+  printf '%s' "$found"
+}

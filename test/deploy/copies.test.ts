@@ -1,0 +1,32 @@
+/** Files that several tools of deployment need in their own folders are the same everywhere, and name one version. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'tap'
+import { parse } from 'yaml'
+import packageJson from '../../package.json' with { type: 'json' }
+import { blocks, page } from '../docs/markdown.ts'
+import { ROOT } from '../suites/suites.ts'
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+
+void test('the alert rules are the same in the documentation, the Kustomize component and the chart', (t) => {
+  const text = read('deploy/prometheus/threadwarden.rules.yml')
+  const rules = parse(text) as unknown
+  t.equal(read('deploy/helm/threadwarden/files/threadwarden.rules.yml'), text)
+  t.same((parse(read('deploy/kubernetes/components/monitoring/prometheus-rule.yaml')) as { spec: unknown }).spec, rules)
+  const [, inDocs = ''] = blocks(page('docs/how-to/operate/monitor.md'), 'yaml prometheus')
+  t.same(parse(inDocs), rules)
+  t.end()
+})
+
+void test('every image and version label of the manifests is that of the package', (t) => {
+  const texts = globSync('deploy/{kubernetes,helm}/**/*.yaml', { cwd: ROOT }).map(read)
+  const versions = texts.flatMap((text) =>
+    [
+      ...text.matchAll(/threadwarden\/threadwarden:(\S+)|app\.kubernetes\.io\/version: (\d\S+)|^(?:appV|v)ersion: (\d+\.\S+)/gm),
+    ].map(([, image, label, chart]) => image ?? label ?? chart),
+  )
+  t.ok(versions.length >= 5, String(versions.length))
+  t.same([...new Set(versions)], [packageJson.version])
+  t.end()
+})
