@@ -43,10 +43,9 @@ async function install(folder, size, options) {
  */
 function installDebian(name, remedy) {
   process.stdout.write(`installing ${name} …\n`)
-  const options = {
-    stdio: /** @type {const} */ ('inherit'), // In this run level, no service of a package starts.
-    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
-  }
+  // In run level 1, no service of a package starts.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  const options = { stdio: /** @type {const} */ ('inherit'), env }
   const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
     (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
   )
