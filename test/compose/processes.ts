@@ -2,10 +2,11 @@
  * Starts what deploy/compose.yaml says, as processes: with its commands, files, environment, host names, ports and health checks.
  * It runs in the namespaces of namespace.sh, and prints what a user would see as one line of JSON.
  */
-import { spawn, spawnSync } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect, createServer } from 'node:net'
+import { promisify } from 'node:util'
 import { Client } from 'pg'
 import { parse } from 'yaml'
 import { call, runInput } from '../../testing/support/client.ts'
@@ -70,20 +71,26 @@ const ended = Promise.race(
     throw new Error(`${child.spawnargs.join(' ')} ended`)
   }),
 )
-const isHealthy = (name: keyof typeof ENTRY): boolean => {
+/** Not synchronously: the relay to PostgreSQL is in this process. */
+const output = promisify(execFile)
+const isHealthy = async (name: keyof typeof ENTRY): Promise<boolean> => {
   const [, program = '', ...args] = services[name].healthcheck.test.map(here)
-  return spawnSync(program, args, { env: { PATH: process.env['PATH'], ...IMAGE } }).status === 0
+  return output(program, args, { env: { PATH: process.env['PATH'], ...IMAGE } }).then(
+    () => true,
+    () => false,
+  )
 }
 
 const GATEWAY = 'http://gateway:8080/api/copilotkit'
-const signIn = (user: string): string =>
-  spawnSync(process.execPath, [`${ROOT}examples/issuer.ts`, 'token', '--issuer', 'http://issuer:4100', '--user', user], {
-    encoding: 'utf8',
-  }).stdout.trim()
+const signIn = async (user: string): Promise<string> => {
+  const args = [`${ROOT}examples/issuer.ts`, 'token', '--issuer', 'http://issuer:4100', '--user', user]
+  return (await output(process.execPath, args)).stdout.trim()
+}
 
 async function exchanges(): Promise<object> {
+  // Debian's promtool is older than the command of the image's health check.
   for (const name of ['issuer', 'runtime', 'gateway'] as const) await until(() => isHealthy(name))
-  const [alice, bob] = [signIn('alice'), signIn('bob')]
+  const [alice, bob] = [await signIn('alice'), await signIn('bob')]
   const run = await call(`${GATEWAY}/agent/default/run`, { token: alice, body: runInput('t-1') })
   const read = (token?: string) => call(`${GATEWAY}/threads/t-1/messages`, token === undefined ? {} : { token })
   const prometheus = async (path: string): Promise<string> => (await call(`http://prometheus:9090/api/v1/${path}`)).text

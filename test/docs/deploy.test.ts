@@ -4,6 +4,7 @@ import { basename, join } from 'node:path'
 import { test } from 'tap'
 import { parse } from 'yaml'
 import { load } from '../../testing/support/configuration.ts'
+import { TARGETS } from '../proxies/targets.ts'
 import { blocksOf } from './commands.ts'
 import { blocks, page, ROOT } from './markdown.ts'
 
@@ -59,6 +60,10 @@ void test('the values for Helm are those that the chart takes, and their configu
 void test('the page on proxies links to each shipped file, and its example of Envoy is YAML that forwards to the default port', (t) => {
   const proxies = page('docs/how-to/deploy/behind-a-proxy.md')
   for (const file of readdirSync(join(ROOT, 'deploy/proxies'))) t.match(proxies.text, `(../../../deploy/proxies/${file})`)
+  for (const [target, passedBy] of TARGETS) {
+    const cells = ['nginx', 'haproxy', 'caddy'].map((name) => (passedBy.split(' ').includes(name) ? 'passes' : 'refuses'))
+    t.ok(proxies.text.includes(`| \`${target}\` | ${cells.join(' | ')} |`), target)
+  }
   const examples = blocksOf(proxies).filter(({ info }) => info !== 'yaml')
   t.same(
     examples.map(({ info }) => info),

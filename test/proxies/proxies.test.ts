@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
-import { connect as connectTcp, createServer, type AddressInfo } from 'node:net'
+import { connect as connectTcp, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { connect } from 'node:tls'
@@ -21,6 +21,7 @@ import { makeSigner } from '../../testing/support/tokens.ts'
 import { deferred, until } from '../../testing/support/until.ts'
 import { startUpstream, type Answering } from '../../testing/support/upstream.ts'
 import { ROOT } from '../suites/suites.ts'
+import { TARGETS } from './targets.ts'
 
 const FILES = { nginx: 'nginx.conf', haproxy: 'haproxy.cfg', caddy: 'Caddyfile' } as const
 type Name = keyof typeof FILES
@@ -227,28 +228,14 @@ void test('with each proxy: a 30 MiB run, a stream that is quiet for two minutes
   t.equal(bodies.length, NAMES.length)
 })
 
-/** Targets of two readings, and what each proxy does with them: `passed` byte for byte, or refused by itself. */
-const TARGETS = [
-  '/api/copilotkit/threads/a%3Ab/messages?limit=1&x=%2F',
-  '/api/copilotkit/threads/a%2Fb/messages',
-  '/api/copilotkit//threads',
-  '/api/copilotkit/threads/../info',
-  '/api/copilotkit/threads/%2e%2e/info',
-  '/api/copilotkit/../../readyz',
-  '/api/copilotkit/..%2f..%2freadyz',
-  '/x/../api/copilotkit/info',
-  '/x/..%2fapi/copilotkit/info',
-  '//api/copilotkit/info',
-  '/api/copilotkit;x/info',
-  '/api%2Fcopilotkit/info',
-  '/%61pi/copilotkit/info',
-  '/api/copilotkit/a%00b',
-  '/api/copilotkit/%zz',
-  '/api/copilotkit/a\\..\\info',
-  '/api/copilotkit/info#x',
-  '/readyz',
-  'http://127.0.0.1/api/copilotkit/info',
-]
+/** A proxy may reset a connection on which it does not read on. */
+async function answerOf(socket: Socket): Promise<string> {
+  let answer = ''
+  socket.setEncoding('latin1').on('data', (piece: string) => void (answer += piece))
+  socket.on('error', () => {})
+  await once(socket, 'close')
+  return answer
+}
 
 void test('targets pass unchanged, or not at all', async (t) => {
   let heard = ''
@@ -262,29 +249,33 @@ void test('targets pass unchanged, or not at all', async (t) => {
   await once(recorder, 'listening')
   t.teardown(() => recorder.close())
   const { port } = recorder.address() as AddressInfo
-  const quietHealth = createServer((socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')).listen(0, '127.0.0.1')
+  const quietHealth = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n')
+  }).listen(0, '127.0.0.1')
   await once(quietHealth, 'listening')
   t.teardown(() => quietHealth.close())
 
   for (const name of NAMES) {
     const proxy = await startProxy(t, name, `127.0.0.1:${port}`, String((quietHealth.address() as AddressInfo).port))
-    for (const target of TARGETS) {
+    for (const [target, passedBy] of TARGETS) {
       heard = ''
       const socket = connect({ host: '127.0.0.1', port: proxy, ca: AUTHORITY })
       socket.write(
         `GET ${target} HTTP/1.1\r\nHost: 127.0.0.1:${proxy}\r\nX-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nConnection: close\r\n\r\n`,
       )
-      const status = (await text(socket)).split(' ')[1]
+      const status = (await answerOf(socket)).split(' ')[1]
+      t.equal(heard !== '', passedBy.split(' ').includes(name), `${name}: ${target}`)
       if (heard === '') {
         t.match(status, /^(?:400|404)$/, `${name} refuses ${target}`)
         continue
       }
       const got = heard.split(' ')[1]
-      // The scheme and the host are not part of what is routed.
-      t.equal(got, target.replace('http://127.0.0.1', ''), `${name} passes ${target}`)
+      // The scheme and the host are not part of what is routed. Caddy encodes what no URI may contain.
+      const expected = target.replace('http://127.0.0.1', '')
+      t.equal(got, name === 'caddy' ? expected.replaceAll('\', '%5C').replace('#', '%23') : expected, `${name} passes ${target}`)
       t.match(heard, /\r\nx-forwarded-for: 127\.0\.0\.1\r\n/i, name)
       t.notMatch(heard, /6\.6\.6\.6/, name)
-      t.comment(`${name} passed ${target}`)
     }
   }
 })
