@@ -1,7 +1,7 @@
 /** `threadwarden serve`: runs the gateway until a signal stops it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGateway, type Gateway } from '../gateway/start.ts'
-import { connectServiceManager, keepWatchdog, passedSocketFault } from '../gateway/service-manager.ts'
+import { connectServiceManager, keepWatchdog, passedSocketFault, socketKindFault } from '../gateway/service-manager.ts'
 import { nodeOptions, oldSpace, roomWarning } from '../gateway/memory-budgets.ts'
 import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
@@ -69,7 +69,8 @@ it if its event loop or a worker does not answer. With listen.fd, it takes the s
       gateway?.reopenAudit()
       if (gateway !== undefined) void reload(gateway, 'SIGHUP')
     })
-    const socketFault = config.listen.fd === undefined ? null : passedSocketFault(config.listen.fd, terminal.env)
+    const { fd } = config.listen
+    const socketFault = fd === undefined ? null : (passedSocketFault(fd, terminal.env) ?? socketKindFault(fd))
     if (socketFault !== null) throw new CommandFailed(`error: listen.fd: ${socketFault}`)
     try {
       gateway = await start(prepared, log, {

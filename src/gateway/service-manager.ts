@@ -1,5 +1,6 @@
 /** Reports to systemd what state the gateway is in, and takes the socket that systemd passes (sd_notify(3), sd_listen_fds(3)). */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
 
@@ -91,4 +92,18 @@ export function passedSocketFault(
   return fd <= last
     ? null
     : `systemd has passed ${count === 0 ? 'no socket' : `the sockets 3 to ${last} only`} (LISTEN_FDS=${LISTEN_FDS})`
+}
+
+const TCP_LISTEN = '0A'
+
+/** @returns why the gateway cannot serve on this socket; null if it is a TCP socket that listens (proc_pid_net(5)) */
+export function socketKindFault(fd: number): string | null {
+  const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`)) ?? []
+  const isListening = ['tcp', 'tcp6'].some((family) =>
+    readFileSync(`/proc/self/net/${family}`, 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .some(([, , , state, , , , , , of]) => state === TCP_LISTEN && of === inode),
+  )
+  return isListening ? null : `descriptor ${fd} is not a TCP socket that listens (write ListenStream= with an address and a port)`
 }

@@ -185,6 +185,6 @@ void test('it serves on a socket that was passed to it, and refuses one that was
 
   const unix = await start(join(folder, 'socket'), '$$')
   socket.close()
-  t.match(await unix.stderr, /^error: listen\.fd: socket 3 has no port/)
+  t.match(await unix.stderr, /^error: listen\.fd: descriptor 3 is not a TCP socket that listens/)
   t.match(await unix.ended, [1])
 })

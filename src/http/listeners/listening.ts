@@ -97,13 +97,11 @@ export function boundConnections(server: Server, most: number): void {
   })
 }
 
-/** @throws Error if it is a socket of another kind, or the system's error */
+/** @param fd of a TCP socket that listens: Fastify fails on another one. @throws the system's error */
 export async function listenOnSocket(app: FastifyInstance, fd: number): Promise<void> {
   // Node ignores the host then; without one, Fastify would open a second server on localhost.
   const options = { fd, host: '0.0.0.0', backlog: BACKLOG }
   await app.listen(options)
-  if (typeof app.server.address() !== 'string') return
-  throw new Error(`listen.fd: socket ${fd} has no port (write ListenStream= with an address and a port)`)
 }
 
 /** Listens on one address only: the first of a name. @throws the system's error */
