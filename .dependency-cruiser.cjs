@@ -108,11 +108,13 @@ const ALLOWED = {
     ...port('administration', 'claims', 'observations', 'state', 'thread'),
   ],
   'tools/doctor': ['core', 'document/sources.ts', 'document/quantities.ts', 'config', 'auth', 'http', 'store', 'postgres', 'tls'],
+  'tools/init': ['core', 'auth/fetching.ts', 'jwt', 'http/upstream', 'http/pipeline/history.ts', 'tls'],
   'sdk/agent': ['jwt', 'core/json/pointer.ts', 'core/wire/addresses.ts'],
   'sdk/hooks': ['core', 'document', 'config', 'http', 'observe', 'snapshot', 'gateway'],
   cli: [
     'core',
     'document',
+    'auth/fetching.ts',
     'config',
     'policy',
     'operator',

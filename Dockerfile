@@ -56,12 +56,14 @@ LABEL org.opencontainers.image.title="threadwarden" \
   org.opencontainers.image.revision="${REVISION}" \
   org.opencontainers.image.base.name="${RUNTIME_IMAGE}"
 # THREADWARDEN_CONFIG: for serve, and for commands that run in the container.
+# THREADWARDEN_DATA: where the store and the audit file are, unless the configuration says otherwise.
 # NODE_OPTIONS: in a container of 512 MiB or less Node leaves new objects 1 MiB, and a request costs three times the CPU.
 # SQLITE_TMPDIR: SQLite writes large sorts and VACUUM to temporary files, and /tmp is read-only too.
 ENV PATH=/nodejs/bin:/usr/local/bin:/usr/bin:/bin \
   NODE_ENV=production \
   NODE_OPTIONS=--max-semi-space-size=16 \
   THREADWARDEN_CONFIG=/etc/threadwarden/threadwarden.yaml \
+  THREADWARDEN_DATA=/data \
   SQLITE_TMPDIR=/data
 # WORKDIR comes after the files: it would make /app the property of the user that the base image is set to.
 COPY --from=packages /build/gateway/node_modules /app/node_modules

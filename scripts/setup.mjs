@@ -99,14 +99,14 @@ await Promise.all([
   has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
   // Its packages ask for the AWS CDK, of which they are parts. Only the programs in them are used.
-  has('--deploy') && install(`${root}testing/deploy`, 110, ['--legacy-peer-deps', '--ignore-scripts']),
+  has('--manifests') && install(`${root}testing/deploy`, 110, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--mutants') && install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts']),
   has('--fuzzer') && install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts']),
 ])
 if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium'))
   installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
 // promtool, for the alert rules.
-if (has('--deploy') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')
+if (has('--manifests') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')
 // Proxies in front of the gateway, and what runs its units and its Compose file, by program and package.
 const services = {
   nginx: 'nginx-light',
@@ -114,6 +114,8 @@ const services = {
   caddy: 'caddy',
   'docker-compose': 'docker-compose',
   systemctl: 'systemd',
+  prometheus: 'prometheus',
+  ip: 'iproute2',
 }
 for (const [program, name] of has('--services') ? Object.entries(services) : []) {
   if (spawnSync(program, ['--help']).error !== undefined) installDebian(name, `the tests of the suite services need ${program}`)

@@ -93,6 +93,20 @@ export const RULES: readonly RemovableRule[] = [
     first: 'test/core/target*.test.ts',
   },
   {
+    rule: 'no TLS session is resumed where clients have certificates',
+    file: 'tls/material.ts',
+    present: '(ca === undefined ? 0 : SSL_OP_NO_TICKET)',
+    removed: 'Number(Number.isNaN(ca) && SSL_OP_NO_TICKET)',
+    first: 'test/http/tls.test.ts',
+  },
+  {
+    rule: 'a certificate and its key belong together',
+    file: 'tls/certificates.ts',
+    present: 'if (leaf.checkPrivateKey(privateKey)) return',
+    removed: 'if (!Number.isNaN(0)) return',
+    first: 'test/tls/certificates.test.ts',
+  },
+  {
     rule: 'a thread id in a body has the form of an id',
     file: 'core/route/bodies.ts',
     ...never('!isThreadId(threadId)', "return refuse('thread-id-invalid')"),

@@ -9,6 +9,7 @@ export const PROGRAM: CommandGroup = {
   about:
     'threadwarden --help prints this text, threadwarden --version the version.\n\nThe configuration is the file that --config names, else the one that the environment variable THREADWARDEN_CONFIG names,\nelse threadwarden.yaml in the working directory. Output has colours on a terminal. NO_COLOR=1 switches them off, FORCE_COLOR=1 on.',
   commands: {
+    init: command('asks the upstream and the issuer what they are, and writes a configuration', () => import('./init.ts')),
     serve: command('runs the gateway', () => import('./serve.ts')),
     validate: command('checks a configuration and its policy', () => import('./validate.ts')),
     routes: command('lists the routes and who may use them', () => import('./routes.ts')),

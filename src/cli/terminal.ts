@@ -13,7 +13,7 @@ type Stream = { readonly isTTY?: boolean }
 
 /** The streams and the environment of a command, as `process` has them. */
 export interface Terminal {
-  readonly stdin: Readable
+  readonly stdin: Readable & Stream
   readonly stdout: Writable & Stream
   readonly stderr: Writable & Stream
   readonly env: NodeJS.ProcessEnv

@@ -18,9 +18,15 @@ export function healthListener(file: string, environment: NodeJS.ProcessEnv): Ou
   return parsed.ok ? { ok: true, value: parsed.value.health } : parsed
 }
 
+interface Listener {
+  readonly host: string
+  readonly port: number
+  readonly tls?: object | undefined
+}
+
 /** @returns the URL of a listener as this machine reaches it; null for port 0, whose real port is not in the file */
-export function originOf({ host, port }: { readonly host: string; readonly port: number }): string | null {
+export function originOf({ host, port, tls }: Listener): string | null {
   if (port === 0) return null
   const reached = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
+  return `${tls === undefined ? 'http' : 'https'}://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }

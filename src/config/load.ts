@@ -14,6 +14,7 @@ import {
 } from '../document/document.ts'
 import { inOrder, type Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
+import { placeDataFiles } from './data-folder.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
 import { checkListeners, checkMounts } from './mount-faults.ts'
 import { DEFAULT_POLICY, policyFile, policyReferenceFault, type PolicyFile } from './policy-file.ts'
@@ -74,7 +75,8 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources
   if (!parsed.ok || faults.length > 0) return { ok: false, faults, named }
   const warnings = faultsFound(document, (warn) => checkForWarnings(parsed.value, filled, warn))
   const written = withoutPlainSecrets(withoutAddresses(document.value))
-  return { ok: true, value: { config: resolvePaths(parsed.value, folder), warnings: inOrder(warnings), written }, named }
+  const config = resolvePaths(placeDataFiles(parsed.value, filled.value, environment), folder)
+  return { ok: true, value: { config, warnings: inOrder(warnings), written }, named }
 }
 
 /** A running gateway is found by the addresses of its listeners, so they need not be compared. */

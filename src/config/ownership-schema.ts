@@ -49,7 +49,9 @@ export const storeKeys = {
       if (typeof fault === 'string') context.addIssue({ code: 'custom', message: fault })
     })
     .default('sqlite:./data/ownership.db')
-    .describe('The ownership store: sqlite: and a path, or postgres://user@host:port/database.'),
+    .describe(
+      'The ownership store: sqlite: and a path, or postgres://user@host:port/database. The environment variable THREADWARDEN_DATA moves the default file to another folder.',
+    ),
   postgres: postgresSchema.optional().describe('How the gateway connects to the PostgreSQL server in ownership.store.'),
 }
 

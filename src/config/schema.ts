@@ -223,7 +223,11 @@ export const configSchema = z
           .enum(['off', 'stdout', 'file'])
           .default('off')
           .describe('Where the gateway writes the audit: one line for each decision.'),
-        file: text.default('./data/audit.jsonl').describe('The file to which the gateway appends, with to: file.'),
+        file: text
+          .default('./data/audit.jsonl')
+          .describe(
+            'The file to which the gateway appends, with to: file. The environment variable THREADWARDEN_DATA moves the default file to another folder.',
+          ),
         maxSize: rotatedByLogrotate('size 100M'),
         keep: rotatedByLogrotate('rotate 10'),
       })

@@ -15,7 +15,7 @@ export interface KeySource {
   renew(): void
 }
 
-const MAX_KEYS = 100
+export const MAX_KEYS = 100
 /** No fetch starts within this time after another, successful or not, whatever key ids arrive. */
 const COOL_DOWN_MS = 5000
 
@@ -115,8 +115,13 @@ async function fetchKeys({ at, fetching, read }: RemoteKeys): Promise<readonly V
   return keys
 }
 
+/** OpenID Connect Discovery 1.0 §4.1. */
+export function metadataUri(issuer: string): string {
+  return `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+}
+
 async function discover(issuer: string, fetching: DocumentSource): Promise<string> {
-  const uri = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
+  const uri = metadataUri(issuer)
   const metadata = await fetching.get(uri)
   // OpenID Connect Discovery 1.0 §4.3: the metadata must name exactly the issuer that was asked for.
   if (metadata['issuer'] !== issuer)

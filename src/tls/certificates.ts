@@ -2,7 +2,7 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto'
 import { createSecureContext } from 'node:tls'
 
-/** What is wrong with a file, and what to do about it. */
+/** The fault of a file, and the step that corrects it. */
 export class UnusableFile extends Error {
   override readonly name = 'UnusableFile'
   readonly hint: string | undefined

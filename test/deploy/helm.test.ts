@@ -239,3 +239,19 @@ void test('the versions of the chart are that of the package', (t) => {
   t.same({ version, appVersion }, { version: packageJson.version, appVersion: packageJson.version })
   t.end()
 })
+
+void test('the documentation names what the tests use', (t) => {
+  const text = page('docs/how-to/deploy/kubernetes.md').text
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const minor = (program: string, args: readonly string[]): string =>
+    /v(\d+\.\d+)\./.exec(runTool(program, args, folder).stdout)?.[1] ?? 'unknown'
+  const [newest, oldest] = TOOLS.map((tools) => ({
+    kubectl: minor(tools.kubectl, ['version', '--client']),
+    helm: minor(tools.helm, ['version']),
+  })) as [Record<'kubectl' | 'helm', string>, Record<'kubectl' | 'helm', string>]
+  t.match(text, `kubectl ${oldest.kubectl} and ${newest.kubectl} build every overlay`)
+  t.match(text, `Helm ${oldest.helm} and ${newest.helm} render the chart with ${CASES.length} combinations of values`)
+  t.match(page('docs/how-to/deploy/helm.md').text, `Helm ${oldest.helm} and ${newest.helm}`)
+  t.end()
+})

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { ROOT } from '../suites/suites.ts'
 
-/** The packages of these tests, which `node scripts/setup.mjs --deploy` installs. */
+/** The packages of these tests, which `node scripts/setup.mjs --manifests` installs. */
 export const PACKAGES = join(ROOT, 'testing/deploy')
 
 /** A file of these packages. Its types are not known before they are installed. */

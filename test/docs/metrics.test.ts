@@ -49,6 +49,8 @@ void test('each metric has the labels of its row', async (t) => {
   metrics.keys.keyFetchFailed('corp')
   metrics.keys.keysStale('corp')
   metrics.configuration.reloaded('reloaded', 2)
+  metrics.tls.handshakeFailed('timeout')
+  metrics.tls.presented([{ name: 'listen.tls', until: 0 }])
   const figures = await metrics.figures()
   for (const { name, values } of figures as unknown as readonly { name: string; values: readonly { labels: object }[] }[]) {
     const labels = written.get(name)?.labels

@@ -17,6 +17,12 @@ const OTHERS = new Set([
   'multi-route',
   'single-route',
   'connect-src',
+  // Folders of deploy/kubernetes, and names of objects and namespaces there.
+  'drop-in',
+  'gateway-api',
+  'chat-runtime',
+  'chat-runtime-from-threadwarden-only',
+  'ingress-nginx',
 ])
 
 const PAGES = pages().filter(({ name }) => /^docs\/(?:tutorials|how-to)\//.test(name))

@@ -26,6 +26,7 @@ const bytes = (size: number): string => (size >= 1024 ** 2 ? `${size / 1024 ** 2
 const FIXED: readonly (readonly [row: string, expected: string])[] = [
   ['a whole request, head and body', seconds(publicListener(1).requestTimeout)],
   ['the head of a request', `${seconds(constant('http/listeners/listening.ts', 'HEAD_TIMEOUT_MS'))}, checked every 30 s`],
+  ['a TLS handshake', seconds(constant('http/listeners/tls.ts', 'HANDSHAKE_TIMEOUT_MS'))],
   ['lines of a head', String(constant('core/wire/headers.ts', 'MAX_HEADER_LINES'))],
   ['an idle connection', seconds(publicListener(1).keepAliveTimeout)],
   ['pipelined requests', String(constant('http/listeners/app.ts', 'MAX_PIPELINED'))],

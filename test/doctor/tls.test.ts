@@ -26,13 +26,13 @@ async function start(t: Test): Promise<{ readonly url: string; readonly ca: stri
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, ca }
 }
 
-void test('a certificate that nobody vouches for is a problem, and upstream.ca its remedy', async (t) => {
+void test('a certificate that nobody vouches for is a problem, and upstream.tls.ca its remedy', async (t) => {
   const { url, ca } = await start(t)
   const without = await examined(t, { 'upstream.url': url })
   t.match(without.of('upstream.reachable'), {
     level: 'problem',
     message: /certificate of .* is not trusted \(DEPTH_ZERO/,
-    remedy: /upstream\.ca/,
+    remedy: /upstream\.tls\.ca/,
   })
   const withCa = await examined(t, { 'upstream.url': url, 'upstream.ca': ca })
   t.match(withCa.of('upstream.reachable'), { level: 'ok' })

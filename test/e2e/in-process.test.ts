@@ -1,5 +1,4 @@
 /** The ready server with runtime and gateway in one process, used by two people with the real client. */
-import { join } from 'node:path'
 import { test } from 'tap'
 import { startServer } from '../../examples/deployments/in-process/server.ts'
 import { startIssuer } from '../../examples/issuer.ts'
@@ -13,7 +12,7 @@ for (const transport of ['rest', 'single', 'auto'] as const) {
     clearThreads()
     const { folder, remove } = makeFolder()
     const issuer = await startIssuer()
-    const server = await startServer(0, { ISSUER_URL: issuer.issuer, OWNERSHIP_FILE: join(folder, 'ownership.db') })
+    const server = await startServer(0, { ISSUER_URL: issuer.issuer, THREADWARDEN_DATA: folder })
     const open = async (who: 'alice' | 'bob') => ChatCore.open(server.base, { transport, token: await issuer.signIn(who) })
     const [alice, bob] = [await open('alice'), await open('bob')]
     t.teardown(async () => {

@@ -86,7 +86,7 @@ export async function startManaged(t: Test, options: PlatformStandInOptions = {}
     ISSUER_URL: issuer.issuer,
     PUBLIC_URL,
     ASSERTION_KEY_FILE: keyFile,
-    AUDIT_FILE: join(folder, 'audit.jsonl'),
+    THREADWARDEN_DATA: folder,
   }
   const gateway = await startDeployment(NAME, environment)
   sayOnFailure(t, gateway)

@@ -13,6 +13,7 @@ import { listenOn, OPERATOR_LISTENER, publicListener } from '../../src/http/list
 import { connectionsFor } from '../../src/http/upstream/upstream.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { firstAnswer, head, openRaw } from '../../testing/support/raw.ts'
+import { secureFiles } from '../../testing/support/secure.ts'
 import { steadySnapshot } from '../../testing/support/requests.ts'
 import { startUpstream } from '../../testing/support/upstream.ts'
 
@@ -81,6 +82,16 @@ void test('the servers of all listeners', async (t) => {
     t.equal(server.maxConnections, undefined)
     t.equal(backlog, 4096)
   }
+})
+
+void test('a listener with TLS has the limits of one without, and one for handshakes', async (t) => {
+  const config = { limits: { headers: '20KiB' }, ...secureFiles(t).listen() }
+  const [, found] = await listening(t, () => gated(t, undefined, { config }))
+  // Without a value, Node has no such limit.
+  const bounds = { maxRequestsPerSocket: 0, ...boundsOf(found!.server) }
+  t.strictSame(bounds, { ...OF_THE_PUBLIC_ONE, 'handshake-timeout': 10_000, maxVersion: undefined })
+  t.equal(found!.server.maxConnections, undefined)
+  t.equal(found!.backlog, 4096)
 })
 
 void test('a name of several addresses is one server, as all that is set is set on one', async (t) => {

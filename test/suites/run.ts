@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startServer } from '../../testing/support/postgres-server.ts'
-import { LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from './suites.ts'
+import { FILE_LIMIT_MS, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from './suites.ts'
 import type { FileResult } from './worker.ts'
 
 const USAGE = `Runs the tests of this repository.
@@ -50,7 +50,10 @@ const WITHOUT_DISK = { fsync: 'off', synchronous_commit: 'off', full_page_writes
 /** After so many files a process makes room for a new one, so that what they leave in memory does not add up. */
 const FILES_OF_A_PROCESS = 60
 
-/** How long a process may take to end when its files are over. What takes longer was left open by one of them. */
+/**
+ * How long a process may take to end when its files are over: what takes longer was left open by one of them. As much longer than its
+ * own limit may a file take, because a file that does not let the event loop turn cannot be stopped from within.
+ */
 const END_MS = 60_000
 
 /** Every how many files there is a line of progress where the output is no terminal. */
@@ -94,7 +97,13 @@ async function runProcess(
   let file = waiting.shift()
   let files = 1
   let last: FileResult | undefined
+  let timer: NodeJS.Timeout | undefined
+  const endsWithin = (limit: number): void => {
+    clearTimeout(timer)
+    timer = setTimeout(() => child.kill('SIGKILL'), limit)
+  }
   channel.write(`${file}\n`)
+  endsWithin(FILE_LIMIT_MS + END_MS)
   for await (const line of createInterface({ input: channel })) {
     const result = JSON.parse(line) as FileResult
     onResult({ ...result, said: [...result.said, ...written] })
@@ -104,8 +113,9 @@ async function runProcess(
     files += 1
     if (file === undefined) channel.end()
     else channel.write(`${file}\n`)
+    // Before the loop ends: it lasts as long as the process, which a test that waits for ever keeps running.
+    endsWithin(file === undefined ? END_MS : FILE_LIMIT_MS + END_MS)
   }
-  const timer = setTimeout(() => child.kill('SIGKILL'), END_MS)
   const [code, signal] = await closed
   clearTimeout(timer)
   const end = `not ok - the process ended with ${signal ?? `exit code ${code}`}`

@@ -2,6 +2,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
+/** The longest that one file may take. */
+export const FILE_LIMIT_MS = 300_000
+
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface Suite {
@@ -53,8 +56,14 @@ export const LONG_SUITES: readonly Suite[] = [
       'test/cli/new-objects.test.ts',
       'test/cli/old-node.test.ts',
       'test/cli/full-disk.test.ts',
+      'test/cli/init-runtimes.test.ts',
     ],
     sample: [],
+  },
+  {
+    name: 'package',
+    files: ['test/package/*.test.ts'],
+    sample: ['test/package/contents.test.ts', 'test/package/copied.test.ts'],
   },
   {
     name: 'whole systems',
@@ -67,7 +76,7 @@ export const LONG_SUITES: readonly Suite[] = [
     sample: [],
   },
   { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
-  { name: 'deploy', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
+  { name: 'manifests', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 

@@ -10,10 +10,7 @@ import { Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { t as root } from 'tap'
 import { enter } from './current-file.ts'
-import { ROOT } from './suites.ts'
-
-/** The longest that one file may take. */
-const TIMEOUT_MS = 300_000
+import { FILE_LIMIT_MS, ROOT } from './suites.ts'
 
 const CURRENT_FILE = new URL('current-file.ts', import.meta.url).href
 const OF_TESTS = [new URL('..', import.meta.url).href, new URL('../../testing/', import.meta.url).href]
@@ -44,7 +41,7 @@ void root.test('files', { timeout: 0 }, async (files) => {
   for await (const file of createInterface({ input: channel })) {
     const path = pathToFileURL(join(ROOT, file)).href
     const began = performance.now()
-    const result = await files.test(file, { timeout: TIMEOUT_MS }, async (one) => {
+    const result = await files.test(file, { timeout: FILE_LIMIT_MS }, async (one) => {
       enter(one)
       await import(path)
     })

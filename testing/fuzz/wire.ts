@@ -4,12 +4,13 @@
  */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import type fc from 'fast-check'
 import { CODES, REASONS } from '../../src/core/reasons.ts'
 import { ROUTE_IDS } from '../../src/core/route/routes.ts'
 import type { Transport } from '../../src/core/route/transport.ts'
-import { startTestGateway } from '../support/gateway.ts'
+import { dial } from '../support/dial.ts'
+import { startTestGateway, type ConfigTree } from '../support/gateway.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { caseOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { differences, SENT } from './differences.ts'
@@ -88,8 +89,11 @@ export function wireCases([adapter, place, upstream]: WireMount): fc.Arbitrary<C
   return casesFor([adapter], [place], [upstream])
 }
 
-/** Starts a runtime and a gateway before it. */
-export async function startWire([adapter, place, upstream]: WireMount): Promise<Wire> {
+/**
+ * Starts a runtime and a gateway before it.
+ * @param config more of the gateway's configuration
+ */
+export async function startWire([adapter, place, upstream]: WireMount, config: ConfigTree = {}): Promise<Wire> {
   const { basePath, publicPath } = PLACES[place]
   const model = makeGateUnderTest(place, upstream, null)
   // The runtime tells of each question of the gateway's own that it can't read.
@@ -120,6 +124,7 @@ export async function startWire([adapter, place, upstream]: WireMount): Promise<
       forwardHeaders: ['x-tenant'],
       limits: { body: `${LIMITS.body / 1024}KiB`, runBody: `${LIMITS.runBody / 1024}KiB` },
       cors: { origins: [LISTED_ORIGIN] },
+      ...config,
     },
     { policy: POLICY },
   )
@@ -226,8 +231,7 @@ function wireBytes(one: Case): Buffer {
 
 /** Writes bytes, and gives all that comes until the connection closes. */
 async function converse(url: string, bytes: Buffer): Promise<string> {
-  const { hostname, port } = new URL(url)
-  const socket = connect(Number(port), hostname)
+  const socket = await dial(url)
   let text = ''
   socket.on('data', (chunk) => (text += chunk.toString('latin1')))
   // A caller who is refused early may find the connection closed while still writing.

@@ -1,6 +1,8 @@
 /** A caller that writes its own bytes, and reads what comes back as it comes. */
-import { connect, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
 import type { Transport } from '../../src/core/route/transport.ts'
+import { dial } from './dial.ts'
 import { enveloped } from './enveloped.ts'
 import { until } from './until.ts'
 
@@ -19,16 +21,14 @@ export interface RawConnection {
   destroy(): void
 }
 
-/** Opens a connection to a base such as `http://127.0.0.1:8080`. */
-export async function openRaw(base: string): Promise<RawConnection> {
-  const { hostname, port } = new URL(base)
-  const socket = connect(Number(port), hostname)
+/** Opens a connection to a base such as `http://127.0.0.1:8080`, or `https:`. */
+export async function openRaw(base: string, options?: ConnectionOptions): Promise<RawConnection> {
+  const socket = await dial(base, options)
   let text = ''
   let closed = false
   socket.on('data', (chunk) => (text += chunk.toString('latin1')))
   socket.on('error', () => {})
   socket.on('close', () => (closed = true))
-  await new Promise((resolve) => socket.once('connect', resolve))
   return {
     socket,
     text: () => text,

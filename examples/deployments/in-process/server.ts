@@ -15,7 +15,7 @@ export interface Server {
 
 /**
  * @param port 0 for any free one
- * @param environment has `ISSUER_URL` and `OWNERSHIP_FILE`
+ * @param environment has `ISSUER_URL`, and `THREADWARDEN_DATA` for a store outside of this folder
  */
 export async function startServer(port: number, environment: NodeJS.ProcessEnv = process.env): Promise<Server> {
   const closing = new AbortController()

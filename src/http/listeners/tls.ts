@@ -28,17 +28,22 @@ export interface SecureConnections {
   readonly destroy: () => void
 }
 
+/** Node's types do not name the socket below. */
+type Wrapping = TLSSocket & { readonly _parent?: Socket | null }
+
 /** Null for a server without TLS. */
 export function watchHandshakes(server: Server, metrics: TlsMetrics, log: Logger): SecureConnections | null {
   if (!(server instanceof TlsServer)) return null
   const open = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
+    // Asked for while it is open: a socket keeps an address that it was asked for.
+    void socket.remoteAddress
     open.add(socket)
     socket.once('close', () => open.delete(socket))
   })
   // Before Node's own listener, which would treat the failure as an unreadable request.
   server.prependListener('tlsClientError', (error: Error & { readonly code?: string }, socket: TLSSocket) => {
-    const client = socket.remoteAddress
+    const client = socket.remoteAddress ?? (socket as Wrapping)._parent?.remoteAddress
     socket.destroy()
     // Set for a client certificate that was not accepted; Node's types say Error, but it is a code.
     const refused = socket.authorizationError as unknown as string | null | undefined
@@ -46,7 +51,8 @@ export function watchHandshakes(server: Server, metrics: TlsMetrics, log: Logger
     const reason = refused ? 'client-certificate' : reasonOf(code)
     metrics.handshakeFailed(reason)
     // Probes of load balancers open connections and close them.
-    log[reason === 'closed' ? 'debug' : 'info']({ client, reason, detail: code }, 'a TLS handshake failed')
+    if (reason === 'closed') log.debug({ client, reason, detail: code }, 'a TLS handshake failed')
+    else log.info({ client, reason, detail: code }, 'a TLS handshake failed')
   })
   return {
     replace: (tls) => server.setSecureContext(tls),

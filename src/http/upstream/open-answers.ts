@@ -266,8 +266,6 @@ function isOver({ destroyed, writableEnded, writableLength, socket }: ServerResp
 }
 
 interface Queue {
-  /** For a connection with TLS: that of the system, which takes the encrypted bytes piece by piece. */
-  readonly _parent?: Queue
   readonly bytesWritten: number
   /** The part of `bytesWritten` that the system has not taken yet. */
   readonly writeQueueSize: number
@@ -278,8 +276,7 @@ type Queued = { readonly _handle?: Queue | null } | null
 
 /** The bytes of a connection that the system has taken: the gateway sees no more of its reader. */
 function taken(socket: ServerResponse['socket']): number {
-  const handle = (socket as Queued)?._handle
-  const queue = handle?._parent ?? handle
+  const queue = (socket as Queued)?._handle
   return queue === undefined || queue === null ? 0 : queue.bytesWritten - queue.writeQueueSize
 }
 

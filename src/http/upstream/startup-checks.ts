@@ -99,8 +99,8 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   }
 }
 
-/** Null if the upstream gave no list. */
-async function listedThreads(
+/** How many threads the first page of the list has; null if the upstream gave no list. */
+export async function listedThreads(
   { upstream, basePath }: Pick<StartupCheckParts, 'upstream' | 'basePath'>,
   facts: RuntimeFacts,
   headers: Readonly<Record<string, string>>,

@@ -9,6 +9,7 @@ import { codeOf, NoAnswer } from './requests.ts'
 import { makeRedactor, notChecked, seconds, type Finding } from './finding.ts'
 import { BODIES_CHECK, CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
 import { ISSUER_CHECKS } from './issuers.ts'
+import { CERTIFICATE_CHECK, listenerDispatcher } from './listener.ts'
 import { RUN_CHECK, STREAMS_CHECK } from './live-run.ts'
 import { STORE_CHECKS } from './store.ts'
 import type { Check, Machine, Results, Subject, Wishes } from './subject.ts'
@@ -37,6 +38,7 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const table = { scopes: null, lookUp: null }
   const subjects: Subject[] = []
+  const listener = wishes.url === null ? listenerDispatcher(config, sources) : undefined
   for (const mount of mountsOf(config)) {
     subjects.push({
       config,
@@ -47,6 +49,7 @@ export async function examine(
       machine,
       upstream: upstreamOf(mount, sources, wishes),
       headers: { 'accept-encoding': 'identity', ...serverHeaders(mount) },
+      listener,
       clock,
       known: {
         isReached: false,
@@ -73,7 +76,7 @@ export async function examine(
       for (const { check = step.check.name, ...rest } of results) findings.push({ check: named(check, step), ...rest })
     }
   } finally {
-    await Promise.all(subjects.map(({ upstream }) => upstream.close()))
+    await Promise.all([...subjects.map(({ upstream }) => upstream.close()), listener?.destroy()])
   }
   return findings.map(redact)
 }
@@ -91,7 +94,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
     ...once(FIRST),
     ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
     ...subjects.flatMap((one) => of(one, [SEPARATION_CHECK])),
-    ...once([READY_CHECK]),
+    ...once([READY_CHECK, CERTIFICATE_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
     ...once([PREFLIGHT_CHECK, BODIES_CHECK]),
     ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),

@@ -23,8 +23,8 @@ export function codeIn(heard: HttpAnswer): string {
 }
 
 async function atBase(subject: Subject, look: (base: string) => Promise<Result>): Promise<Result> {
-  const base = publicBase(subject)
-  if (base === null) return notChecked(PORT_ZERO, 'pass the address of the gateway with --url')
+  const { base, result } = reachable(subject)
+  if (base === null) return result
   try {
     return await look(base)
   } catch (error) {
@@ -32,10 +32,24 @@ async function atBase(subject: Subject, look: (base: string) => Promise<Result>)
   }
 }
 
+/** The base for requests to the gateway, or why there are none. */
+export function reachable(
+  subject: Subject,
+): { readonly base: string; readonly result?: never } | { readonly base: null; readonly result: Result } {
+  const base = publicBase(subject)
+  if (base === null) return { base, result: notChecked(PORT_ZERO, 'pass the address of the gateway with --url') }
+  if (subject.wishes.url === null && subject.config.listen.tls?.clientCertificates !== undefined) {
+    const why = 'the listener requires client certificates, and the doctor has none'
+    return { base: null, result: notChecked(why, 'pass the address of the proxy that has one with --url') }
+  }
+  return { base }
+}
+
 /** @param isNamed true if the operator named the address: then clients use it, and it has to answer */
 export function absent(url: string, code: string, isNamed = false): Result {
   const report = isNamed ? problem : notChecked
   if (CERTIFICATE.test(code)) {
+    if (!isNamed) return notChecked(`${url} does not present the configured certificate (${code})`, 'see gateway.certificate')
     return problem(
       `the certificate of ${url} is not trusted (${code})`,
       'correct the certificate; for a private certificate authority, run the doctor with NODE_EXTRA_CA_CERTS=FILE',
@@ -95,10 +109,10 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<Result
     const asked: readonly (readonly [what: string, heard: HttpAnswer])[] =
       mount.agentId === null
         ? [
-            ['GET /info', await ask(`${base}/info`, {}, signal)],
-            ['POST {"method":"info"}', await ask(base, { method: 'POST', body: { method: 'info' } }, signal)],
+            ['GET /info', await ask(`${base}/info`, {}, signal, subject.listener)],
+            ['POST {"method":"info"}', await ask(base, { method: 'POST', body: { method: 'info' } }, signal, subject.listener)],
           ]
-        : [['a POST', await ask(base, { method: 'POST', body: {} }, signal)]]
+        : [['a POST', await ask(base, { method: 'POST', body: {} }, signal, subject.listener)]]
     if (config.authentication.mode !== 'required') {
       const answers = asked.map(([what, { status }], at) => (at === 0 ? `${what} answers ${status}` : `an envelope ${status}`))
       return ok(`authentication.mode is ${config.authentication.mode}: without a token ${answers.join(', ')}`)
@@ -134,6 +148,7 @@ async function preflights(subject: Subject, signal: AbortSignal): Promise<Result
           subject.mount.agentId === null ? `${base}/info` : base,
           { method: 'OPTIONS', headers },
           signal,
+          subject.listener,
         )
         const allowed = answer['access-control-allow-origin']
         const named = String(answer['access-control-allow-headers'] ?? '').toLowerCase()
@@ -177,8 +192,8 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
   }
   return atBase(subject, async (base) => {
     const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
-    const route = await ask(`${base}/info`, { headers }, signal)
-    const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal)
+    const route = await ask(`${base}/info`, { headers }, signal, subject.listener)
+    const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal, subject.listener)
     const wrong = [wrongFor('GET /info', route), wrongFor('POST {"method":"info"}', envelope)].filter((one) => one !== null)
     if (wrong.length === 0) return ok('a caller gets the answer of the runtime, by path and by envelope')
     return problem(

@@ -1,9 +1,9 @@
 /** Checks that event streams pass: by the head of a stream of the upstream, and by one run through the gateway. */
 import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
-import { codeOf, isStream, type HttpAnswer, PORT_ZERO, publicBase, askUpstream, routeOf } from './requests.ts'
+import { codeOf, isStream, type HttpAnswer, askUpstream, routeOf } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
-import { absent, codeIn } from './gateway.ts'
+import { absent, codeIn, reachable } from './gateway.ts'
 import { type Check, type Results, type Subject, UNSHOWN } from './subject.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { upstreamRequest } from '../../http/upstream/upstream.ts'
@@ -40,8 +40,8 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
   if (wishes.token === null && config.authentication.mode === 'required') {
     return notChecked('a run needs a token of a caller', 'pass one with --token-file')
   }
-  const base = publicBase(subject)
-  if (base === null) return notChecked(PORT_ZERO, 'pass the address of the gateway with --url')
+  const { base, result } = reachable(subject)
+  if (base === null) return result
   const { agentId, message } = wishes.run
   const { mount } = subject
   if (mount.agentId !== null && mount.agentId !== agentId) {
@@ -51,7 +51,8 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
   const sent = performance.now()
   const to = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
   const threadId = randomUUID()
-  const answer = await send(to, runInput(threadId, [{ id: randomUUID(), role: 'user', content: message }]), wishes.token, signal)
+  const input = runInput(threadId, [{ id: randomUUID(), role: 'user', content: message }])
+  const answer = await send(to, input, subject, signal)
   if (answer instanceof Error) return absent(base, codeOf(answer), wishes.url !== null)
   const { statusCode: status, headers } = answer
   if (status !== 200 || !isStream(headers)) return refused({ status, headers, text: await answer.body.text() })
@@ -73,8 +74,14 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
 }
 
 /** Asks for compression as browsers do, to detect a proxy that would compress the stream. */
-function send(url: string, input: object, token: string | null, signal: AbortSignal): Promise<Dispatcher.ResponseData | Error> {
+function send(
+  url: string,
+  input: object,
+  { wishes: { token }, listener }: Subject,
+  signal: AbortSignal,
+): Promise<Dispatcher.ResponseData | Error> {
   return request(url, {
+    ...(listener === undefined ? {} : { dispatcher: listener }),
     method: 'POST',
     headers: {
       accept: 'text/event-stream',

@@ -1,5 +1,5 @@
 /** HTTP requests of the doctor: to the upstream over the gateway's connection, and to everything else as a client. */
-import { request } from 'undici'
+import { request, type Dispatcher } from 'undici'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
@@ -59,13 +59,23 @@ interface Asked {
   readonly body?: Json
 }
 
-/** Follows no redirects: a client would not send its token there. @throws NoAnswer */
-export async function ask(url: string, { method = 'GET', headers = {}, body }: Asked, signal: AbortSignal): Promise<HttpAnswer> {
+/**
+ * Follows no redirects: a client would not send its token there.
+ * @param dispatcher for a server that Node's authorities do not know
+ * @throws NoAnswer
+ */
+export async function ask(
+  url: string,
+  { method = 'GET', headers = {}, body }: Asked,
+  signal: AbortSignal,
+  dispatcher?: Dispatcher,
+): Promise<HttpAnswer> {
   try {
     const answer = await request(url, {
       method,
       headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(dispatcher === undefined ? {} : { dispatcher }),
       signal,
     })
     const bytes = isStream(answer.headers) ? 'too-large' : await collect(streamedBody(answer.body), MAX_BYTES)
@@ -105,12 +115,15 @@ export function healthOrigin(config: Config): string | null {
   return originOf(config.health)
 }
 
+export function listenerOrigin(config: Config): string | null {
+  return config.listen.fd === undefined ? originOf(config.listen) : null
+}
+
 /** The `runtimeUrl` of a frontend. The operator's address is that of the first upstream; the others are derived from it. */
 export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | 'mount' | 'wishes'>): string | null {
   const isFirst = mount.key === mountsOf(config)[0].key
   if (wishes.url !== null && isFirst) return wishes.url
-  const configured = config.listen.fd === undefined ? originOf(config.listen) : null
-  const listening = wishes.url === null ? configured : new URL(wishes.url).origin
+  const listening = wishes.url === null ? listenerOrigin(config) : new URL(wishes.url).origin
   return listening === null ? null : `${listening}${mount.publicPath}`
 }
 

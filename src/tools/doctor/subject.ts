@@ -1,4 +1,5 @@
 /** What a check examines, and what earlier checks found out about it. */
+import type { Dispatcher } from 'undici'
 import type { Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
@@ -77,6 +78,8 @@ export interface Subject {
   readonly upstream: Upstream
   /** The configured headers of the upstream, as the gateway's own requests carry them. */
   readonly headers: Readonly<Record<string, string>>
+  /** For requests to the listener on this machine; undefined where Node's own connections do. */
+  readonly listener: Dispatcher | undefined
   readonly clock: () => number
   readonly known: Known
   readonly before: readonly Subject[]

@@ -1,4 +1,5 @@
 /** Checks that the upstream, a runtime or an agent, answers, and as what. The requests are those that the gateway sends for itself. */
+import { explainFailure, type UpstreamSetting } from '../../http/upstream/failure-text.ts'
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { askInfo, askUpstream, codeOf, objectIn, judgeClock } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, type Result } from './finding.ts'
@@ -13,6 +14,16 @@ export const UPSTREAM_CHECKS: readonly Check[] = [
   { name: 'upstream.runtime', run: recognise },
   { name: 'upstream.version', run: ({ known }) => judgeVersion(known.version) },
 ]
+
+const SETTINGS: Readonly<Record<UpstreamSetting, string>> = {
+  url: 'url',
+  ca: 'tls.ca',
+  timeout: 'timeouts.connect',
+  certificate: 'tls.certificateFile',
+  key: 'tls.keyFile',
+  minVersion: 'tls.minVersion',
+  serverName: 'tls.serverName',
+}
 
 /** A self-hosted agent answers no questions about itself: only the configuration says what it is. */
 export const AGENT_CHECK = reachability('agent', 'agent')
@@ -36,7 +47,8 @@ function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): 
         const clock = judgeClock(`the ${part}`, headers, subject.clock(), clockTolerance)
         return [ok(`${url} answers`), { ...clock, check: `${part}.clock` }]
       } catch (error) {
-        const { message, remedy } = explainUpstream(codeOf(error), url, place.join('.'), server)
+        const setting = (key: UpstreamSetting): string => [...place, SETTINGS[key]].join('.')
+        const { message, remedy } = explainFailure(codeOf(error), { url, server, setting })
         return [problem(message, remedy), { ...notChecked(`the ${part} gives no answer`), check: `${part}.clock` }]
       }
     },
@@ -94,45 +106,4 @@ function judgeVersion(version: string | null): Result {
     `runtime ${version}: this gateway is tested with ${TESTED.map((tested) => `${tested}.x`).join(' and ')}`,
     'read docs/reference/supported-versions.md for the differences between versions, and test yours',
   )
-}
-
-/** @param at the path of the upstream in the configuration */
-function explainUpstream(
-  code: string,
-  url: string,
-  at: string,
-  what: 'runtime' | 'agent',
-): { readonly message: string; readonly remedy: string } {
-  switch (code) {
-    case 'ECONNREFUSED':
-      return { message: `nothing listens on ${url}`, remedy: `start the ${what}, or correct ${at}.url` }
-    case 'ENOTFOUND':
-    case 'EAI_AGAIN':
-      return {
-        message: `the host name in ${url} cannot be resolved here (${code})`,
-        remedy: `correct ${at}.url, or the DNS of this machine`,
-      }
-    case 'UND_ERR_CONNECT_TIMEOUT':
-    case 'ETIMEDOUT':
-    case 'EHOSTUNREACH':
-    case 'ENETUNREACH':
-      return {
-        message: `${url} accepts no connection (${code})`,
-        remedy: `check the address, the network policy and firewalls; ${at}.timeouts.connect limits the wait`,
-      }
-    case 'EPROTO':
-      return { message: `${url} does not use TLS`, remedy: `write http:// in ${at}.url, or the port that uses https` }
-    default:
-      if (code.startsWith('ERR_SSL')) return explainUpstream('EPROTO', url, at, what)
-      if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS/.test(code)) {
-        return {
-          message: `the certificate of ${url} is not trusted (${code})`,
-          remedy: `write its certificate authority to ${at}.ca, and the host name of the certificate to ${at}.url`,
-        }
-      }
-      return {
-        message: `${url} closes the connection without an HTTP answer (${code})`,
-        remedy: `check that it is the port of the ${what}, and that http:// or https:// is right for that port`,
-      }
-  }
 }

@@ -22,6 +22,8 @@
 {{- $admin := default (dict) $config.admin -}}
 {{- $keys := dict
   "listen" (omit (default (dict) $config.listen) "tls")
+  "hasTls" (hasKey (default (dict) $config.listen) "tls")
+  "hasClientCertificates" (dig "listen" "tls" "clientCertificates" dict $config | empty | not)
   "health" $config.health
   "admin" (pick $admin "host" "port")
   "hasAdmin" (hasKey $config "admin")

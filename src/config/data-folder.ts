@@ -1,0 +1,19 @@
+/** Places the files that the gateway writes and the configuration does not place: in THREADWARDEN_DATA, otherwise in ./data. */
+import { join } from 'node:path'
+import { valueAt } from '../core/json/pointer.ts'
+import type { Config } from './schema.ts'
+
+/** The container image and the systemd unit set it: the folder of their configuration is read-only. */
+const VARIABLE = 'THREADWARDEN_DATA'
+
+export function placeDataFiles(config: Config, written: unknown, environment: NodeJS.ProcessEnv): Config {
+  const folder = environment[VARIABLE] ?? ''
+  if (folder === '') return config
+  const { ownership, audit } = config
+  const isPlaced = (pointer: string): boolean => valueAt(written, pointer) !== undefined
+  return {
+    ...config,
+    ownership: isPlaced('/ownership/store') ? ownership : { ...ownership, store: `sqlite:${join(folder, 'ownership.db')}` },
+    audit: isPlaced('/audit/file') ? audit : { ...audit, file: join(folder, 'audit.jsonl') },
+  }
+}
