@@ -43,7 +43,9 @@ async function install(folder, size, options) {
  */
 function installDebian(name, remedy) {
   process.stdout.write(`installing ${name} …\n`)
-  const options = { stdio: /** @type {const} */ ('inherit'), env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
+  // In run level 1, no service of a package starts.
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
+  const options = { stdio: /** @type {const} */ ('inherit'), env }
   const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
     (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
   )
@@ -106,3 +108,16 @@ if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromi
   installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
 // promtool, for the alert rules.
 if (has('--manifests') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')
+// Proxies in front of the gateway, and what runs its units and its Compose file, by program and package.
+const services = {
+  nginx: 'nginx-light',
+  haproxy: 'haproxy',
+  caddy: 'caddy',
+  'docker-compose': 'docker-compose',
+  systemctl: 'systemd',
+  prometheus: 'prometheus',
+  ip: 'iproute2',
+}
+for (const [program, name] of has('--services') ? Object.entries(services) : []) {
+  if (spawnSync(program, ['--help']).error !== undefined) installDebian(name, `the tests of the suite services need ${program}`)
+}

@@ -1,6 +1,7 @@
 /** `threadwarden serve`: runs the gateway until a signal stops it. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startGateway, type Gateway } from '../gateway/start.ts'
+import { connectServiceManager, keepWatchdog, passedSocketFault, socketKindFault } from '../gateway/service-manager.ts'
 import { nodeOptions, oldSpace, roomWarning } from '../gateway/memory-budgets.ts'
 import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
 import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
@@ -26,7 +27,10 @@ ends the process at once.
 
 The gateway watches the configuration, its policies, secrets, keys and certificates. It applies a change as a whole within two
 seconds and does not interrupt requests. SIGHUP and POST /reload of the admin API apply a change at once. The gateway does not
-apply an invalid change: the log, /readyz and a metric report it. Changes of listeners, workers, audit and the store need a restart.`,
+apply an invalid change: the log, /readyz and a metric report it. Changes of listeners, workers, audit and the store need a restart.
+
+As a systemd service with Type=notify, the gateway reports when it listens, reloads and stops. With WatchdogSec=, systemd restarts
+it if its event loop or a worker does not answer. With listen.fd, it takes the socket of a .socket unit.`,
   options: { config: CONFIG },
   exitCodes: { 0: 'stopped by a signal', 1: 'invalid configuration, or the start failed' },
   examples: ['threadwarden serve', 'threadwarden serve --config /etc/threadwarden/threadwarden.yaml'],
@@ -55,10 +59,19 @@ apply an invalid change: the log, /readyz and a metric report it. Changes of lis
     if (bodies !== null) log.warn(bodies)
     // Before the start: process 1 of a container would not notice a signal without a handler.
     const stopSignal = firstSignal()
+    const manager = connectServiceManager(terminal.env, log)
+    const reload = async (started: Gateway, cause: string): Promise<void> => {
+      manager?.notify('RELOADING=1')
+      const { outcome: result, generation } = await started.reload(cause)
+      manager?.notify(statusOf(started, generation, result === 'refused'), 'READY=1')
+    }
     process.on('SIGHUP', () => {
       gateway?.reopenAudit()
-      void gateway?.reload('SIGHUP')
+      if (gateway !== undefined) void reload(gateway, 'SIGHUP')
     })
+    const { fd } = config.listen
+    const socketFault = fd === undefined ? null : (passedSocketFault(fd, terminal.env) ?? socketKindFault(fd))
+    if (socketFault !== null) throw new CommandFailed(`error: listen.fd: ${socketFault}`)
     try {
       gateway = await start(prepared, log, {
         prepare: () => {
@@ -85,11 +98,16 @@ apply an invalid change: the log, /readyz and a metric report it. Changes of lis
     )
     const unwatch = watchFiles(
       () => states,
-      () => gateway.reload('file'),
+      () => reload(gateway, 'file'),
     )
+    manager?.notify(statusOf(gateway, 1, false), 'READY=1')
+    const over = new AbortController()
+    if (manager !== null) void keepWatchdog(manager, () => gateway.answers(), over.signal)
     const signal = await stopSignal
+    manager?.notify('STATUS=draining', 'STOPPING=1')
     unwatch()
     await drain(gateway, signal, timeToDrain(terminal), log)
+    over.abort()
     return EXIT.fine
   },
 })
@@ -99,6 +117,12 @@ const start: typeof startGateway = async (prepared, log, surroundings) => {
   if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
   const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
   return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
+}
+
+/** What `systemctl status` shows. */
+function statusOf({ url }: Gateway, generation: number, isRefused: boolean): string {
+  const refused = isRefused ? '; the last change was refused, the log has the errors' : ''
+  return `STATUS=listening on ${url}, configuration generation ${generation}${refused}`
 }
 
 /** Names the key of the listener that could not be opened. */

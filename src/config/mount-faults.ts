@@ -127,7 +127,7 @@ const ALL = ['0.0.0.0', '::', '[::]']
 /** Reports two listeners on one port of one address. Port 0 is a free port each time. */
 export function checkListeners({ listen, health, admin }: Config, report: Report): void {
   const listeners = [
-    { name: 'listen', ...listen },
+    ...(listen.fd === undefined ? [{ name: 'listen', ...listen }] : []),
     { name: 'health', ...health },
     ...(admin === undefined ? [] : [{ name: 'admin', ...admin }]),
   ]

@@ -37,6 +37,11 @@ export const configSchema = z
       .strictObject({
         host: text.default('0.0.0.0').describe('The address or name of the listener.'),
         port: port.prefault(8080).describe('Its port; 0 takes a free port.'),
+        fd: z
+          .int('is not a file descriptor | write 3')
+          .min(3, 'is not a socket of systemd | 3 is the first')
+          .optional()
+          .describe('A socket that a systemd .socket unit passes, in place of host and port; 3 is the first.'),
         trustedProxies: z
           .array(z.union([z.cidrv4(), z.cidrv6()], 'is not a CIDR | write 10.0.0.0/8'))
           .refine(
@@ -238,9 +243,14 @@ export const configSchema = z
       .prefault({})
       .describe('The log: JSON lines on stdout.'),
   })
-  .superRefine(({ upstream, upstreams, agents, identity }, context) => {
+  .superRefine(({ upstream, upstreams, agents, identity, listen, workers }, context) => {
     if (upstream === undefined && Object.keys(upstreams).length + Object.keys(agents).length === 0) {
       context.addIssue({ code: 'custom', path: ['upstream'], message: 'is required | say where the runtime is, or an agent' })
+    }
+    if (listen.fd !== undefined && workers !== 1) {
+      // The cluster module closes the socket with its last worker, and systemd passes it only at start.
+      const message = 'cannot go with several workers | write workers: 1, or listen.host and listen.port'
+      context.addIssue({ code: 'custom', path: ['listen', 'fd'], message })
     }
     if (identity.assertion?.replaceAuthorization !== true) return
     const runtimes = [

@@ -23,6 +23,10 @@ export function checkForUnused(config: Config, isWritten: IsWritten, warn: Repor
   if (cors.origins.length === 0 && cors.credentials) {
     unused(['cors', 'credentials'], 'without cors.origins', 'name the origins, or remove this key')
   }
+  if (config.listen.fd !== undefined) {
+    for (const key of ['host', 'port'])
+      unused(['listen', key], 'with listen.fd', 'write it in the .socket unit, and remove this key')
+  }
   if (authentication.mode === 'off') {
     for (const key of ['issuers', 'clockTolerance', 'tokenCache']) {
       unused(['authentication', key], 'with authentication.mode: off', 'write mode: required or optional, or remove this key')

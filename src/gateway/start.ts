@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import type { Duplex } from 'node:stream'
 import { assemble, urlOf, type RunningGateway, type Surroundings } from './assembly.ts'
-import { listenOn } from '../http/listeners/listening.ts'
+import { listenOn, listenOnSocket } from '../http/listeners/listening.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
 import type { Logger } from '../observe/log.ts'
 import type { Prepared } from '../snapshot/load.ts'
@@ -14,6 +14,8 @@ export interface Gateway extends RunningGateway {
   readonly healthUrl: string
   /** Null where the admin API is off. */
   readonly adminUrl: string | null
+  /** Resolves with true when each process that serves callers has answered; with false if no process serves them. */
+  answers(): Promise<boolean>
 }
 
 /** Only its health listener and the admin API are on the network. */
@@ -27,9 +29,15 @@ export interface InnerGateway extends RunningGateway {
 export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
   const { listen, health } = prepared.config
   return assemble(prepared, log, surroundings, null, async ({ app, healthApp, running, listenForAdmin }) => {
-    await listenOn(app, listen.host, listen.port)
+    await (listen.fd === undefined ? listenOn(app, listen.host, listen.port) : listenOnSocket(app, listen.fd))
     await listenOn(healthApp, health.host, health.port)
-    return { ...running, url: urlOf(app), healthUrl: urlOf(healthApp), adminUrl: await listenForAdmin() }
+    return {
+      ...running,
+      url: urlOf(app),
+      healthUrl: urlOf(healthApp),
+      adminUrl: await listenForAdmin(),
+      answers: () => Promise.resolve(true),
+    }
   })
 }
 

@@ -105,6 +105,7 @@ function placeOf({ file, line, path }: Fault): string {
 const FIXED = [
   '/listen/host',
   '/listen/port',
+  '/listen/fd',
   '/listen/trustedProxies',
   '/health/host',
   '/health/port',

@@ -1,5 +1,6 @@
 /** The listeners: ports that exist, and proxies that are trusted by network, never everybody. */
 import { test } from 'tap'
+import { needsRestart } from '../../src/snapshot/reload.ts'
 import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
 void test('port 0 and the last port are ports', (t) => {
@@ -51,5 +52,17 @@ void test('each listener has a port of its own, where they share an address', (t
   t.equal(faultsIn({ ...apart, 'listen.host': '127.0.0.1' }).length, 1)
   t.equal(faultsIn({ ...apart, 'listen.host': '::' }).length, 1)
   t.equal(accepted({ 'listen.port': 0, 'health.port': 0 }).config.health.port, 0, 'port 0 is another one each time')
+  t.end()
+})
+
+void test('a socket of systemd takes the place of host and port, in a gateway of one process', (t) => {
+  const { config } = accepted({ 'listen.fd': 3, 'health.port': 8080 })
+  t.equal(config.listen.fd, 3, 'and the default port of listen is not taken')
+  t.ok(needsRestart(accepted({}).config, config).includes('listen.fd'))
+  t.match(faultsIn({ 'listen.fd': 2 }), [{ path: 'listen.fd', message: 'is not a socket of systemd', hint: '3 is the first' }])
+  t.match(faultsIn({ 'listen.fd': '3' }), [{ path: 'listen.fd', message: 'is not a file descriptor' }])
+  for (const workers of [2, 'auto']) {
+    t.match(faultsIn({ 'listen.fd': 3, workers }), [{ path: 'listen.fd', message: 'cannot go with several workers' }])
+  }
   t.end()
 })

@@ -70,6 +70,11 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts'],
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
+  {
+    name: 'services',
+    files: ['test/systemd/*.test.ts', 'test/proxies/*.test.ts', 'test/compose/*.test.ts'],
+    sample: [],
+  },
   { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
   { name: 'manifests', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },

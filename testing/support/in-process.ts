@@ -53,6 +53,7 @@ async function start<Kind extends object>(
     url: origin,
     healthUrl: hooks.healthUrl!,
     adminUrl: hooks.adminUrl,
+    answers: () => Promise.resolve(true),
     readiness: { set: untold, pending: untold, note: untold, notes: untold },
     config: untold,
     reopenAudit: untold,

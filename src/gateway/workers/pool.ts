@@ -36,6 +36,8 @@ export interface WorkerPool {
   /** Runs something while no worker is being started. */
   exclusively<T>(work: () => Promise<T>): Promise<T>
   figures(): Promise<readonly Figures[]>
+  /** As Gateway.answers. */
+  answers(): Promise<boolean>
   conditions(): readonly Conditions[]
   /** Stops the workers as RunningGateway.stop. Kills a worker that has not ended some time after the deadline. */
   stop(deadline: number): Promise<void>
@@ -174,6 +176,11 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       const looked = await Promise.all([...serving].map(async (handle) => ({ handle, figures: await handle.look() })))
       // For workers that ended meanwhile, the last known metrics were kept.
       return looked.flatMap(({ handle, figures }) => (figures === null || !handles.has(handle) ? [] : [figures]))
+    },
+    async answers() {
+      // An answer that is an error is an answer, too.
+      await Promise.allSettled([...serving].map((handle) => handle.look()))
+      return serving.size > 0
     },
     conditions: () => [...serving].map(({ conditions }) => conditions()),
     async stop(deadline) {

@@ -172,6 +172,7 @@ async function start(
     config: () => current.prepared.config,
     reload: reloadAll,
     reopenAudit: () => audit?.reopen(),
+    answers: () => workerPool.answers(),
     async stop(deadline, served) {
       own.set('shutting-down', 'the gateway is shutting down')
       const stopped = workerPool.stop(deadline)

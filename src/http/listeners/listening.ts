@@ -97,6 +97,13 @@ export function boundConnections(server: Server, most: number): void {
   })
 }
 
+/** @param fd of a TCP socket that listens: Fastify fails on another one. @throws the system's error */
+export async function listenOnSocket(app: FastifyInstance, fd: number): Promise<void> {
+  // Node ignores the host then; without one, Fastify would open a second server on localhost.
+  const options = { fd, host: '0.0.0.0', backlog: BACKLOG }
+  await app.listen(options)
+}
+
 /** Listens on one address only: the first of a name. @throws the system's error */
 export async function listenOn(app: FastifyInstance, host: string, port: number): Promise<void> {
   // For localhost, Fastify would open another server per further address, without the settings of this file.

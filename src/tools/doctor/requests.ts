@@ -116,7 +116,7 @@ export function healthOrigin(config: Config): string | null {
 }
 
 export function listenerOrigin(config: Config): string | null {
-  return originOf(config.listen)
+  return config.listen.fd === undefined ? originOf(config.listen) : null
 }
 
 /** The `runtimeUrl` of a frontend. The operator's address is that of the first upstream; the others are derived from it. */
@@ -127,7 +127,7 @@ export function publicBase({ config, mount, wishes }: Pick<Subject, 'config' | '
   return listening === null ? null : `${listening}${mount.publicPath}`
 }
 
-export const PORT_ZERO = 'its port is 0, so its address is not known'
+export const PORT_ZERO = 'its port is 0 or a socket of systemd, so its address is not known'
 
 /** The operator should know of this difference, though no token fails because of it. */
 const NOTICEABLE_MS = 5000

@@ -1,0 +1,22 @@
+/** Targets, most of them with two readings, and the proxies of deploy/proxies that pass them on. The others refuse them. */
+export const TARGETS: readonly (readonly [target: string, passedBy: string])[] = [
+  ['/api/copilotkit/threads/a%3Ab/messages?limit=1&x=%2F', 'nginx haproxy caddy'],
+  ['/api/copilotkit/threads/a%2Fb/messages', 'nginx haproxy caddy'],
+  ['/api/copilotkit//threads', 'nginx haproxy caddy'],
+  ['/api/copilotkit/threads/../info', 'nginx haproxy caddy'],
+  ['/api/copilotkit/threads/%2e%2e/info', 'nginx haproxy caddy'],
+  ['/api/copilotkit/../../readyz', 'haproxy'],
+  ['/api/copilotkit/..%2f..%2freadyz', 'haproxy'],
+  ['/x/../api/copilotkit/info', 'nginx caddy'],
+  ['/x/..%2fapi/copilotkit/info', 'nginx caddy'],
+  ['//api/copilotkit/info', 'caddy'],
+  ['/api/copilotkit;x/info', 'nginx'],
+  ['/api%2Fcopilotkit/info', 'nginx caddy'],
+  ['/%61pi/copilotkit/info', 'nginx caddy'],
+  ['/api/copilotkit/a%00b', 'haproxy caddy'],
+  ['/api/copilotkit/%zz', 'haproxy'],
+  ['/api/copilotkit/a\\..\\info', 'nginx haproxy caddy'],
+  ['/api/copilotkit/info#x', 'nginx caddy'],
+  ['/readyz', ''],
+  ['http://127.0.0.1/api/copilotkit/info', 'nginx caddy'],
+]
