@@ -1,12 +1,14 @@
 /** Reports to systemd what state the gateway is in, and takes the socket that systemd passes (sd_notify(3), sd_listen_fds(3)). */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
+import { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
 
 export interface ServiceManager {
   /** @param assignments such as `READY=1`, in this order, without line breaks */
-  notify(...assignments: readonly string[]): void
+  readonly notify: (...assignments: readonly string[]) => void
   /** Half of the time after which systemd restarts a service that it has not heard of; null without a watchdog. */
   readonly watchdog: number | null
 }
@@ -18,12 +20,14 @@ export interface ServiceManager {
  */
 const SENDER = `trap '' TERM INT HUP; while IFS= read -r line; do systemd-notify -- "$line"; done`
 
+type Sender = ChildProcessByStdio<Writable, null, null>
+
 /** @returns null where the process was not started with `Type=notify` */
 export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Logger): ServiceManager | null {
   const { NOTIFY_SOCKET, PATH, WATCHDOG_USEC, WATCHDOG_PID } = environment
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return null
-  let sender: ChildProcess | null = null
-  const start = (): ChildProcess => {
+  let sender: Sender | null = null
+  const start = (): Sender => {
     const child = spawn('/bin/sh', ['-c', SENDER], {
       env: { NOTIFY_SOCKET, PATH },
       stdio: ['pipe', 'ignore', 'inherit'],
@@ -35,18 +39,18 @@ export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Logge
     }
     child.on('error', lost)
     child.on('exit', (code, signal) => lost({ code, signal }))
-    child.stdin?.on('error', lost)
+    child.stdin.on('error', lost)
     // Neither the process nor the pipe may keep the gateway from ending.
     child.unref()
-    if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref()
+    if (child.stdin instanceof Socket) child.stdin.unref()
     return child
   }
   const isForThisProcess = WATCHDOG_PID === undefined || WATCHDOG_PID === String(process.pid)
   const microseconds = Number(WATCHDOG_USEC)
   return {
-    notify(...assignments) {
+    notify: (...assignments) => {
       sender ??= start()
-      sender.stdin?.write(assignments.map((assignment) => `${assignment}\n`).join(''))
+      sender.stdin.write(assignments.map((assignment) => `${assignment}\n`).join(''))
     },
     watchdog: isForThisProcess && microseconds > 0 ? microseconds / 2000 : null,
   }
