@@ -1,6 +1,8 @@
 /** Reports to systemd what state the gateway is in, and takes the socket that systemd passes (sd_notify(3), sd_listen_fds(3)). */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { readFileSync, readlinkSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from '../observe/log.ts'
 
@@ -10,6 +12,8 @@ export interface ServiceManager {
   /** Half of the time after which systemd restarts a service that it has not heard of; null without a watchdog. */
   readonly watchdog: number | null
 }
+
+type Sender = ChildProcessByStdio<Writable, null, null>
 
 /**
  * Node has no datagram socket of the family AF_UNIX, so systemd's own program sends. A fork of the gateway copies its page
@@ -22,8 +26,8 @@ const SENDER = `trap '' TERM INT HUP; while IFS= read -r line; do systemd-notify
 export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Logger): ServiceManager | null {
   const { NOTIFY_SOCKET, PATH, WATCHDOG_USEC, WATCHDOG_PID } = environment
   if (NOTIFY_SOCKET === undefined || NOTIFY_SOCKET === '') return null
-  let sender: ChildProcess | null = null
-  const start = (): ChildProcess => {
+  let sender: Sender | null = null
+  const start = (): Sender => {
     const child = spawn('/bin/sh', ['-c', SENDER], {
       env: { NOTIFY_SOCKET, PATH },
       stdio: ['pipe', 'ignore', 'inherit'],
@@ -35,10 +39,10 @@ export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Logge
     }
     child.on('error', lost)
     child.on('exit', (code, signal) => lost({ code, signal }))
-    child.stdin?.on('error', lost)
+    child.stdin.on('error', lost)
     // Neither the process nor the pipe may keep the gateway from ending.
     child.unref()
-    if (child.stdin !== null && 'unref' in child.stdin && typeof child.stdin.unref === 'function') child.stdin.unref()
+    ;(child.stdin as Socket).unref()
     return child
   }
   const isForThisProcess = WATCHDOG_PID === undefined || WATCHDOG_PID === String(process.pid)
@@ -46,7 +50,7 @@ export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Logge
   return {
     notify(...assignments) {
       sender ??= start()
-      sender.stdin?.write(assignments.map((assignment) => `${assignment}\n`).join(''))
+      sender.stdin.write(assignments.map((assignment) => `${assignment}\n`).join(''))
     },
     watchdog: isForThisProcess && microseconds > 0 ? microseconds / 2000 : null,
   }
@@ -56,14 +60,11 @@ export function connectServiceManager(environment: NodeJS.ProcessEnv, log: Logge
  * Resets systemd's watchdog until `over`, as long as the event loop of this process runs and `answers` resolves with true.
  * An answer that does not come ends the reports.
  */
-export async function keepWatchdog(
-  { notify, watchdog }: ServiceManager,
-  answers: () => Promise<boolean>,
-  over: AbortSignal,
-): Promise<void> {
+export async function keepWatchdog(manager: ServiceManager, answers: () => Promise<boolean>, over: AbortSignal): Promise<void> {
+  const { watchdog } = manager
   if (watchdog === null) return
   while (!over.aborted) {
-    if (await answers()) notify('WATCHDOG=1')
+    if (await answers()) manager.notify('WATCHDOG=1')
     // Half of what systemd recommends: a worker pool needs time to replace a worker that has not answered.
     await sleep(watchdog / 2, undefined, { signal: over, ref: false }).catch(() => {})
   }
