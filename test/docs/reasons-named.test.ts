@@ -23,6 +23,12 @@ const OTHERS = new Set([
   'chat-runtime',
   'chat-runtime-from-threadwarden-only',
   'ingress-nginx',
+  'envoy-gateway-system',
+  // Volumes of deploy/compose.yaml, a directive of HAProxy, and a package of Debian.
+  'postgres-data',
+  'prometheus-data',
+  'normalize-uri',
+  'qemu-user-static',
 ])
 
 const PAGES = pages().filter(({ name }) => /^docs\/(?:tutorials|how-to)\//.test(name))
