@@ -24,11 +24,15 @@ const OTHERS = new Set([
   'chat-runtime-from-threadwarden-only',
   'ingress-nginx',
   'envoy-gateway-system',
+  'threadwarden-metrics',
   // Volumes of deploy/compose.yaml, a directive of HAProxy, and a package of Debian.
   'postgres-data',
   'prometheus-data',
   'normalize-uri',
   'qemu-user-static',
+  // A secret, and the program that sends reports to systemd.
+  'service-token',
+  'systemd-notify',
 ])
 
 const PAGES = pages().filter(({ name }) => /^docs\/(?:tutorials|how-to)\//.test(name))
