@@ -61,7 +61,7 @@ export function writeConfiguration(wishes: Wishes, found: Found): Written {
   }
   const place = ['authentication', 'issuers', wishes.issuerId]
   const comments: Comments = [
-    [['listen'], 'Callers connect here. TLS ends at a proxy in front of the gateway.'],
+    [['listen'], 'Callers connect here. TLS ends at a proxy in front of the gateway, or here with listen.tls.'],
     [['health'], '/livez, /readyz, /startupz and /metrics, without authentication: keep this port inside your network.'],
     ...upstream.comments,
     [['cors'], 'The web pages that may call the gateway, besides its own origin.'],
