@@ -24,7 +24,9 @@ type Sent = Pick<Dispatcher.RequestOptions, 'method'> & { readonly body?: string
 
 /** @param home the configured address: the bearer token is sent only to its origin */
 export function makeFetching(home: string, access: IssuerAccess): Fetching {
-  const dispatcher = new Agent({ allowH2: false, ...(access.ca === undefined ? {} : { connect: { ca: access.ca } }) })
+  // The environment cannot switch verification off (NODE_TLS_REJECT_UNAUTHORIZED).
+  const verified = { rejectUnauthorized: true, ...(access.ca === undefined ? {} : { ca: access.ca }) }
+  const dispatcher = new Agent({ allowH2: false, connect: verified })
   const send = (uri: string, options: Sent) => {
     const bearer = access.bearerTokenFile
     const mine = bearer !== undefined && new URL(uri).origin === new URL(home).origin

@@ -44,6 +44,19 @@ void test('ca: an issuer with a certificate of a private authority is believed w
   t.equal(await heard(two, signed('k1', 'https://other.example')), UNAVAILABLE)
 })
 
+void test('no environment switches the verification of an issuer off', async (t) => {
+  const server = await startKeyServer(t, SERVER)
+  server.keys(FIRST)
+  const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+  t.teardown(() => {
+    if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED']
+    else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before
+  })
+  process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0'
+  t.equal(await heard(gate(t, { corp: { algorithms: ['RS256'], jwksUri: `${server.url}/jwks` } }), signed()), UNAVAILABLE)
+  t.same(server.fetched, [])
+})
+
 void test('ca: questions about opaque tokens are asked under it, too', async (t) => {
   const server = await startKeyServer(t, SERVER)
   server.answers.set('/introspect', { body: active() })
