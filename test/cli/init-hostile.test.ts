@@ -98,7 +98,7 @@ void test('an upstream that never answers, or never ends', async (t) => {
   const issuer = await plainIssuer(t)
   for (const [{ url }, message] of [
     [silent, /gives no answer in time\n  → .*increase --timeout/],
-    [endless, /gives no usable answer: GET \/api\/info broke off/],
+    [endless, /gives no usable answer: GET \/api\/info/],
   ] as const) {
     const scene = initScene(t)
     const ended = await scene.init('--upstream', `${url}/api`, '--issuer', issuer.url, '--timeout', '100ms')

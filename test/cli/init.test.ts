@@ -61,6 +61,32 @@ void test('a runtime that has threads, and cannot tell which ones are new', asyn
   t.same(upstream.requests, [], 'it asks only what the gateway asks for itself')
 })
 
+for (const [why, answer] of [
+  ['is refused', json({ error: 'no' }, 401)],
+  ['cannot be read', json({ threads: 'none' })],
+] as const) {
+  void test(`a runtime whose list ${why} may have threads`, async (t) => {
+    const [issuer, upstream] = [await plainIssuer(t), await startUpstream()]
+    t.teardown(() => upstream.close())
+    let history = 422
+    upstream.answerQuestions((request, response) => {
+      if (request.target.endsWith('/info'))
+        return json({ ...INFO, threadEndpoints: { list: true, inspect: true } })(request, response)
+      if (request.target.endsWith('/threads')) return answer(request, response)
+      return json({ error: 'no' }, history)(request, response)
+    })
+    const asked = async (): Promise<unknown> => {
+      const scene = initScene(t)
+      const { stdout } = await scene.init('--upstream', `${upstream.url}/api`, '--issuer', issuer.url)
+      t.match(stdout, 'the runtime did not give its list of threads, and may have threads without an owner')
+      return scene.written()
+    }
+    t.match(await asked(), { ownership: { unknownThread: 'deny' } })
+    history = 404
+    t.match(await asked(), { ownership: { unknownThread: 'verify' } })
+  })
+}
+
 void test('a runtime without lists gets those of the table', async (t) => {
   const [issuer, upstream] = [await plainIssuer(t), await startUpstream()]
   t.teardown(() => upstream.close())

@@ -54,9 +54,16 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
 
   const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
     if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty(parts.scope))) return
-    const threads = (await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))) ?? 0
+    const threads = await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))
     if (threads === 0) return
     const none = parts.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
+    if (threads === null) {
+      parts.log.warn(
+        { unknownThread: 'claim' },
+        `${none} and the upstream did not give its list of threads: THE FIRST USER TO RUN AN EXISTING THREAD OWNS IT. Use unknownThread: verify or deny`,
+      )
+      return
+    }
     parts.log.warn(
       { threads, unknownThread: 'claim' },
       `${none} and the upstream has threads: THE FIRST USER TO RUN ONE OF THEM OWNS IT. Use unknownThread: verify or deny`,

@@ -189,15 +189,13 @@ function chooseOwnership({ unknownThread: wished }: Wishes, found: Found['upstre
     return { tree: { unknownThread: wished, ...rest }, found: [], assumed: [], why }
   }
   const { threads = null, canVerify = false } = runtime ?? {}
-  if (threads === null) {
-    const assumed = [
-      'no thread is older than the gateway (unknownThread: claim); otherwise pass --unknown-thread deny, and import',
-    ]
+  // Also where the list is empty: a runtime may show a caller without a user none of its threads.
+  if (canVerify) {
     return {
-      tree: { unknownThread: 'claim', ...rest },
-      found: [],
-      assumed,
-      why: `${FIRST_RUN}\nIf threads are older than the gateway, set deny and import them: ${IMPORT}`,
+      tree: { unknownThread: 'verify', ...rest },
+      found: [`the runtime ${haveThreads(threads)}: only threads without a history can be claimed (unknownThread: verify)`],
+      assumed: [`you do not know the owners of existing threads; otherwise import them: ${IMPORT}`],
+      why: `verify: a thread can be claimed only if the runtime has no history of it.\nTo give existing threads their owners, import them: ${IMPORT}`,
     }
   }
   if (threads === 0) {
@@ -208,22 +206,27 @@ function chooseOwnership({ unknownThread: wished }: Wishes, found: Found['upstre
       why: `${FIRST_RUN}\nThe runtime listed no thread when this was written.`,
     }
   }
-  const many = threads === 1 ? '1 thread' : `${threads} threads or more`
-  return canVerify
-    ? {
-        tree: { unknownThread: 'verify', ...rest },
-        found: [
-          `the runtime has ${many} without an owner: only threads without a history can be claimed (unknownThread: verify)`,
-        ],
-        assumed: [`you do not know the owners of these threads; otherwise import them: ${IMPORT}`],
-        why: `verify: a thread can be claimed only if the runtime has no history of it.\nTo give existing threads their owners, import them: ${IMPORT}`,
-      }
-    : {
-        tree: { unknownThread: 'deny', ...rest },
-        found: [`the runtime has ${many} without an owner, and does not say which ones are new (unknownThread: deny)`],
-        assumed: [`you import their owners: ${IMPORT}. Until then the gateway refuses every new thread`],
-        why: `deny: only imported threads can be used. Import them: ${IMPORT}`,
-      }
+  // The platform lists only threads of a user, and older runtimes and agents have no list.
+  if (threads === null && (runtime === null || runtime.facts.managed || runtime.facts.lists === false)) {
+    return {
+      tree: { unknownThread: 'claim', ...rest },
+      found: [],
+      assumed: ['no thread is older than the gateway (unknownThread: claim); otherwise pass --unknown-thread deny, and import'],
+      why: `${FIRST_RUN}\nIf threads are older than the gateway, set deny and import them: ${IMPORT}`,
+    }
+  }
+  return {
+    tree: { unknownThread: 'deny', ...rest },
+    found: [`the runtime ${haveThreads(threads)}, and does not say which ones are new (unknownThread: deny)`],
+    assumed: [`you import their owners: ${IMPORT}. Until then the gateway refuses every new thread`],
+    why: `deny: only imported threads can be used. Import them: ${IMPORT}`,
+  }
+}
+
+function haveThreads(threads: number | null): string {
+  if (threads === null) return 'did not give its list of threads, and may have threads without an owner'
+  if (threads === 0) return 'lists no thread'
+  return `has ${threads === 1 ? '1 thread' : `${threads} threads or more`} without an owner`
 }
 
 /** Comments cannot end early: the library begins each of their lines with #. */
