@@ -69,9 +69,9 @@ ENV PATH=/nodejs/bin:/usr/local/bin:/usr/bin:/bin \
 COPY --from=packages /build/gateway/node_modules /app/node_modules
 COPY --from=build /out/app /app
 WORKDIR /app
-# A new volume takes over owner and mode of what it covers, so it is writable for the user below.
+# A new volume takes over owner and mode of what it covers, so it is writable for the user below. No VOLUME: a container
+# that was started without a volume would get an empty one of its own, and lose the owners of all threads with it.
 COPY --from=build --chown=65532:65532 /out/data /data
-VOLUME ["/data"]
 EXPOSE 8080 8081
 # By number, so that Kubernetes can see that it is not root (runAsNonRoot).
 USER 65532:65532

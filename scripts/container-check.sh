@@ -116,7 +116,7 @@ is 'the user is a number other than 0' "$uid:$uid" "$(inspect '{{.User}}')"
 is 'the entry point is in exec form' '["node","/app/dist/cli.js"]' "$(inspect '{{json .Config.Entrypoint}}')"
 is 'the command serves' '["serve"]' "$(inspect '{{json .Config.Cmd}}')"
 is 'the ports are declared' '{"8080/tcp":{},"8081/tcp":{}}' "$(inspect '{{json .Config.ExposedPorts}}')"
-is '/data is a volume' '{"/data":{}}' "$(inspect '{{json .Config.Volumes}}')"
+is '/data gets no volume that nobody named' null "$(inspect '{{json .Config.Volumes}}')"
 label() { inspect "{{index .Labels \"org.opencontainers.image.$1\"}}"; }
 is 'labels say what it is, and where it comes from' \
   "threadwarden MIT $version $revision 2023-11-14T22:13:20Z $base_name" \
@@ -271,12 +271,14 @@ settled() { podman_ inspect --format '{{.State.ExitCode}}' "$1"; }
 
 is '--version answers' "$version" "$(once "$image" --version 2>&1 || true)"
 is 'validate finds the configuration valid' '/etc/threadwarden/threadwarden.yaml is valid' \
-  "$(once "${configured[@]}" "$image" validate --strict --config /etc/threadwarden/threadwarden.yaml 2>&1 || true)"
+  "$(once "${configured[@]}" --volume ownership:/data "$image" validate --strict --config /etc/threadwarden/threadwarden.yaml 2>&1 || true)"
 output=$(once --entrypoint /bin/sh "$image" -c true 2>&1) && code=0 || code=$?
 is 'a shell cannot be started' 127 "$code"
 output=$(once "$image" 2>&1) && code=0 || code=$?
 is 'without a configuration it does not start' 1 "$code"
 has '… and says which file it misses' /etc/threadwarden/threadwarden.yaml "$output"
+output=$(once "${configured[@]}" "$image" 2>&1) && code=0 || code=$?
+is 'without a volume for /data it does not start' 1 "$code"
 install -d -m 755 "$work/foreign"
 output=$(once "${configured[@]}" --volume "$work/foreign:/data" "$image" 2>&1) && code=0 || code=$?
 is 'with a /data that is not its own it does not start' 1 "$code"

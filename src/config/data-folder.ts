@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { valueAt } from '../core/json/pointer.ts'
 import type { Config } from './schema.ts'
 
-/** The container image and the systemd unit set it: the folder of their configuration is read-only. */
+/** The container image sets it: the folder of its configuration is read-only. */
 const VARIABLE = 'THREADWARDEN_DATA'
 
 export function placeDataFiles(config: Config, written: unknown, environment: NodeJS.ProcessEnv): Config {

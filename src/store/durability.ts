@@ -2,6 +2,8 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
+const UNNAMED_VOLUME = /\/io\.containerd\.grpc\.v1\.cri\/containers\/[^/]+\/volumes\/|\/volumes\/[0-9a-f]{64}\/_data(?:\/|$)/
+
 export type Fate = 'the container' | 'the pod' | 'the memory of the machine'
 
 /** The text of `/proc/pid/mountinfo` (proc(5)); empty where that file does not exist. */
@@ -26,6 +28,8 @@ export function lostWith(file: string, mounts: string): Fate | null {
   }
   if (best === undefined) return null
   const emptyDir = best.root.includes('/kubernetes.io~empty-dir/')
+  // What a container runtime made for a VOLUME of the image, or for -v without a name.
+  if (UNNAMED_VOLUME.test(best.root)) return 'the container'
   switch (best.type) {
     case 'overlay':
     case 'aufs':

@@ -166,6 +166,10 @@ void test('a store that is lost with its container, pod or machine is found at s
   t.equal(lostWith(file, mounts(at(emptyDir, 'ext4'))), 'the pod')
   t.equal(lostWith(file, mounts(at(emptyDir, 'tmpfs'))), 'the pod')
   t.equal(lostWith(file, mounts(at('/var/lib/kubelet/pods/1b2c/volumes/kubernetes.io~csi/pvc/mount', 'ext4'))), null)
+  const ofContainerd = '/var/lib/containerd/io.containerd.grpc.v1.cri/containers/1b2c/volumes/3d4e'
+  const ofDocker = `/var/lib/docker/volumes/${'0123456789abcdef'.repeat(4)}/_data`
+  for (const unnamed of [ofContainerd, ofDocker]) t.equal(lostWith(file, mounts(at(unnamed, 'ext4'))), 'the container', unnamed)
+  t.equal(lostWith(file, mounts(at('/var/lib/docker/volumes/ownership/_data', 'ext4'))), null)
   t.equal(lostWith(file, mounts(at('/', 'overlay'), at('/', 'xfs'))), null, 'the later mount hides the earlier')
   t.equal(lostWith(file, mounts(at('/', 'tmpfs', `${folder}x`))), null, 'a neighbour of the same beginning')
   t.equal(lostWith(file, mounts(at('/', 'tmpfs', '/nowhere'))), null)
