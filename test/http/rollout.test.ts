@@ -31,6 +31,12 @@ void test('claim before an upstream that has threads already: a warning that can
   t.match(line?.['msg'], /THE FIRST USER TO RUN/)
 })
 
+void test('claim before an upstream that does not give its list is warned of, too', async (t) => {
+  const upstream = await upstreamWith(t, 'none', 404)
+  const { gateway } = await gateBefore(t, upstream.url)
+  await until(() => gateway.lines.some((line) => /did not give its list of threads: THE FIRST USER/.test(String(line['msg']))))
+})
+
 void test('no warning where the upstream has none, or the table is not empty', async (t) => {
   const empty = await upstreamWith(t, [], 404)
   const first = await gateBefore(t, empty.url)
