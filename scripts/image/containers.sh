@@ -61,6 +61,8 @@ enter_namespace() {
   fi
   export TMPDIR=$work/tmp
   mkdir -p "$TMPDIR"
+  # PostgreSQL runs as another user, on a folder below.
+  chmod 711 "$work"
   store=(--root "$work/storage" --runroot "$work/run" --storage-driver "$storage_driver")
   cgroup=threadwarden-check-$$
   trap cleanup EXIT
