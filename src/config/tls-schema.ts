@@ -29,7 +29,9 @@ export const upstreamTlsSchema = z
     minVersion,
     serverName: z
       .string()
-      .regex(/^(?=.{1,253}$)[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$/, 'is not a host name')
+      .max(253, 'is not a host name')
+      // Helm checks the schema with Go's regular expressions, which know no lookahead.
+      .regex(/^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?$/, 'is not a host name')
       .refine((name) => isIP(name) === 0, 'is an address | write a host name of the certificate')
       .optional()
       .describe("The host name of the upstream's certificate, if it is not that of the URL; also sent as SNI."),
