@@ -162,6 +162,7 @@ void test('only a change that a running gateway cannot apply restarts the pods',
   const restarting: Readonly<Record<string, unknown>> = {
     'listen.host': { config: { listen: { host: '::' } } },
     'listen.port': { config: { listen: { port: 9000 } } },
+    'listen.fd': { config: { listen: { fd: 3 } } },
     'listen.trustedProxies': { config: { listen: { trustedProxies: ['10.0.0.0/8'] } } },
     'health.host': { config: { health: { host: '::' } } },
     'health.port': { config: { health: { port: 9001 } } },
