@@ -16,7 +16,7 @@ import { command, makeInstallation, MODULES, writeConfiguration } from './instal
 void test('the program', async (t) => {
   const { folder, tarball, home, installed, program, version, pack, install, threadwarden } = makeInstallation(t)
 
-  await t.test('prepack builds it anew, and its size is as documented', async (t) => {
+  await t.test('prepack builds it again, and its size is as documented', async (t) => {
     const sources = join(folder, 'sources')
     for (const name of readdirSync(ROOT)) {
       if (/^(?:src|policies|config|package\.json|tsconfig.*|README\.md|LICENSE|CHANGELOG\.md)$/.test(name)) {

@@ -160,7 +160,7 @@ void testFirstPair('a query with two readings is refused before anybody is asked
   t.equal(upstream.beginnings(), 0)
 })
 
-void testFirstPair('names that the route knows go on, encoded anew; those of other routes do not', async (t, pair) => {
+void testFirstPair('names that the route knows are forwarded, encoded again; those of other routes do not', async (t, pair) => {
   const { client } = pair
   const { gateway, upstream, alice } = await gated(t, json({ threads: [] }), { pair })
   const queries = {

@@ -180,7 +180,7 @@ void testFirstPair('a target that a URL parser reads as another path is refused 
 })
 
 for (const [what, targets] of Object.entries(READ_OTHERWISE)) {
-  void testFirstPair(`${what} is refused, whatever the method and whoever asks`, async (t, pair) => {
+  void testFirstPair(`${what} is refused for every method and every caller`, async (t, pair) => {
     const { client } = pair
     const { gateway, upstream, alice, olga } = await gated(t, undefined, { pair })
     for (const target of targets) {
