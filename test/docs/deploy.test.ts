@@ -75,7 +75,9 @@ void test('the page on proxies links to each shipped file, and its example of En
 void test('the commands for containers name the paths of the image', (t) => {
   const dockerfile = page('Dockerfile').text
   t.match(dockerfile, 'ENTRYPOINT ["node", "/app/dist/cli.js"]')
-  t.match(dockerfile, 'VOLUME ["/data"]')
+  t.match(dockerfile, /^ {2}THREADWARDEN_DATA=\/data /m)
+  // A volume of the image would give a container that is started without one a store of its own, which is lost with it.
+  t.notMatch(dockerfile, /^VOLUME/m)
   for (const { info, code } of blocksOf(page('docs/how-to/deploy/container.md'))) {
     if (info !== 'sh docker') continue
     for (const [config] of code.matchAll(/(?<=--config )\S+/g)) t.ok(dockerfile.includes(config), config)
