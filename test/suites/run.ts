@@ -86,6 +86,7 @@ async function run(part: Part, postgres: string, onFailure: 'goes on' | 'stops')
     while (waiting.length > 0) {
       await runProcess(waiting, environment, (result) => {
         results.push(result)
+        if (!result.passed) process.stdout.write(`${part.name}: ${result.file} failed\n`)
         if (!result.passed && onFailure === 'stops') waiting.length = 0
         tell(part, results)
       })
