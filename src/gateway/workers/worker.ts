@@ -4,6 +4,7 @@ import { urlOf, assemble, type Assembled } from '../assembly.ts'
 import type { ConfigSnapshot } from '../../snapshot/snapshot.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
+import { connectionsOfWorker } from '../../config/connections.ts'
 import { storeOf } from '../../config/store-place.ts'
 import { Sources } from '../../document/sources.ts'
 import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
@@ -86,6 +87,7 @@ async function serve({ prepared: checked, number, port, worker, workers }: Begin
     readiness: reportedReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
     metrics,
     before: number - 1,
+    mostConnections: connectionsOfWorker(config.listen, workers),
     // The largest body has to fit into the worker's share.
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
