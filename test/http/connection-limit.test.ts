@@ -226,6 +226,11 @@ void test('TLS: handshakes that do not end are connections too, and those who ha
   t.ok(idle.some((one) => !one.isClosed()))
   t.ok(await isAlive(stream, gate.write))
   t.match(await figures(gate), { open: MOST, refused: 0 })
+  const streams = [stream]
+  while (streams.length < MOST) streams.push(await gate.streaming(`t${streams.length + 1}`))
+  await t.rejects(gate.open(), 'refused in its handshake')
+  t.ok((await Promise.all(streams.map((one) => isAlive(one, gate.write)))).every(Boolean))
+  t.match(await figures(gate), { open: MOST, refused: 1 })
 })
 
 /** What a client of TLS sends first. */
