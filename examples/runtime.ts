@@ -174,8 +174,8 @@ const USAGE = `The CopilotKit runtime, without a gateway. It does not authentica
   node runtime.ts [--port N] [--host H] [--base-path P] [--adapter A] [--agent-url URL]
                   [--langgraph-url URL] [--runner R]   starts it and prints its URL
 
-  --port           the port (default: a free one)
-  --host           the address to listen on (default: 127.0.0.1)
+  --port           the port (default: PORT in the environment, or a free one)
+  --host           the address to listen on (default: HOST in the environment, or 127.0.0.1)
   --base-path      the path of the routes (default: /api/copilotkit)
   --adapter        ${ADAPTERS.join(' or ')} (default: node)
   --agent-url      the URL of the agent "remote" (default: no such agent)
@@ -187,13 +187,13 @@ if (import.meta.main) {
   const flags = ['port', 'host', 'base-path', 'adapter', 'agent-url', 'langgraph-url', 'runner']
   await command(USAGE, flags, async (words, values) => {
     noWords(words)
-    const { host, 'base-path': basePath, 'agent-url': agentUrl, 'langgraph-url': langGraphUrl } = values
+    const { host = process.env['HOST'], 'base-path': basePath, 'agent-url': agentUrl, 'langgraph-url': langGraphUrl } = values
     const adapter = ADAPTERS.find((known) => known === (values['adapter'] ?? 'node'))
     if (adapter === undefined) throw new UsageError(`--adapter is ${ADAPTERS.join(' or ')}`)
     const runner = RUNNERS.find((known) => known === (values['runner'] ?? 'in-memory'))
     if (runner === undefined) throw new UsageError(`--runner is ${RUNNERS.join(' or ')}`)
     const runtime = await startRuntime({
-      port: portOf(values),
+      port: portOf({ port: process.env['PORT'], ...values }),
       adapter,
       runner,
       ...(host !== undefined && { host }),

@@ -30,7 +30,6 @@ interface Mount {
 
 interface Container {
   readonly name: string
-  readonly env?: readonly { readonly name: string; readonly value: string }[]
   readonly restartPolicy?: string
   readonly volumeMounts?: readonly Mount[]
   readonly [key: string]: unknown
@@ -125,11 +124,7 @@ function containerOf(container: Container, agentUrl: string): object {
   const kept = Object.fromEntries(Object.entries(container).filter(([key]) => !NOT_FOR_PODMAN.includes(key)))
   const local = { ...kept, imagePullPolicy: 'Never' }
   if (container.name === 'threadwarden') return { ...local, image: IMAGES.gateway }
-  // The example runtime reads options where the manifest sets variables.
-  const variable = (name: string, otherwise: string): string =>
-    container.env?.find((one) => one.name === name)?.value ?? otherwise
-  const options = ['--host', variable('HOST', '0.0.0.0'), '--port', variable('PORT', '4000'), '--agent-url', agentUrl]
-  return { ...local, image: IMAGES.examples, args: ['examples/runtime.ts', ...options] }
+  return { ...local, image: IMAGES.examples, args: ['examples/runtime.ts', '--agent-url', agentUrl] }
 }
 
 /** podman copies a ConfigMap once; here it is a folder, as the kubelet mounts it, so that a change arrives. */

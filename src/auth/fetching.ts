@@ -1,6 +1,6 @@
 /** Sends requests to issuers: configured addresses and those their metadata names, never one from a token (RFC 8725 §3.10). */
 import { readFileSync } from 'node:fs'
-import { Agent, request, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { FETCH_TIMEOUT_MS, MAX_DOCUMENT_BYTES, readDocument, type Document, type DocumentSource } from '../jwt/document.ts'
 
@@ -26,8 +26,11 @@ type Sent = Pick<Dispatcher.RequestOptions, 'method'> & { readonly body?: string
 export function makeFetching(home: string, access: IssuerAccess): Fetching {
   // The environment cannot switch verification off (NODE_TLS_REJECT_UNAUTHORIZED).
   const verified = { rejectUnauthorized: true, ...(access.ca === undefined ? {} : { ca: access.ca }) }
-  const dispatcher = new Agent({ allowH2: false, connect: verified })
-  const send = (uri: string, options: Sent) => {
+  let dispatcher: Dispatcher | undefined
+  const send = async (uri: string, options: Sent) => {
+    // Loaded with the first request: most commands of the program send none, and would start a quarter slower.
+    const { Agent, request } = await import('undici')
+    dispatcher ??= new Agent({ allowH2: false, connect: verified })
     const bearer = access.bearerTokenFile
     const mine = bearer !== undefined && new URL(uri).origin === new URL(home).origin
     const headers = {

@@ -23,7 +23,9 @@ void test('every image and version label of the manifests is that of the package
   const texts = globSync('deploy/{kubernetes,helm}/**/*.yaml', { cwd: ROOT }).map(read)
   const versions = texts.flatMap((text) =>
     [
-      ...text.matchAll(/threadwarden\/threadwarden:(\S+)|app\.kubernetes\.io\/version: (\d\S+)|^(?:appV|v)ersion: (\d+\.\S+)/gm),
+      ...text.matchAll(
+        /(?:threadwarden\/threadwarden|newTag):\s?(\S+)|app\.kubernetes\.io\/version: (\d\S+)|^(?:appV|v)ersion: (\d+\.\S+)/gm,
+      ),
     ].map(([, image, label, chart]) => image ?? label ?? chart),
   )
   t.ok(versions.length >= 5, String(versions.length))

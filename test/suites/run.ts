@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -55,6 +55,25 @@ const FILES_OF_A_PROCESS = 60
  * own limit may a file take, because a file that does not let the event loop turn cannot be stopped from within.
  */
 const END_MS = 60_000
+
+/**
+ * The folders of tests are in memory where the system offers it, and much of it. Tests end processes, never the machine, so that they
+ * lose nothing by it; a commit of SQLite waits for the disk otherwise.
+ */
+const MEMORY = '/dev/shm'
+const MUCH = 4 * 2 ** 30
+
+function makeTemporary(): string | null {
+  if (!existsSync(MEMORY)) return null
+  const { bavail, bsize } = statfsSync(MEMORY)
+  if (bavail * bsize < MUCH) return null
+  const folder = mkdtempSync(join(MEMORY, 'threadwarden-tests-'))
+  // Servers that tests start run as other users.
+  chmodSync(folder, 0o711)
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  return folder
+}
 
 /** Every how many files there is a line of progress where the output is no terminal. */
 const SOME = 40
@@ -120,8 +139,8 @@ async function runProcess(
   clearTimeout(timer)
   const end = `not ok - the process ended with ${signal ?? `exit code ${code}`}`
   if (file !== undefined) onResult({ file, passed: false, seconds: 0, said: [end, ...written] })
-  else if (last?.passed === true && signal !== null) {
-    const said = [`${end}: one of its ${files - 1} files, of which this was the last, left something open`]
+  else if (last?.passed === true && code !== 0) {
+    const said = [`${end}: one of its ${files - 1} files, of which this was the last, left something open`, ...written]
     onResult({ file: last.file, passed: false, seconds: 0, said })
   }
 }
@@ -195,6 +214,8 @@ async function main(): Promise<number> {
     return 2
   }
   const began = Date.now()
+  const temporary = makeTemporary()
+  if (temporary !== null) process.env['TMPDIR'] = temporary
   const configured = process.env['THREADWARDEN_TEST_POSTGRES']
   const server = configured === undefined ? await startServer({ settings: WITHOUT_DISK }) : null
   const postgres = configured ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`

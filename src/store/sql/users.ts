@@ -19,13 +19,13 @@ import {
 function userStatements(dialect: Dialect) {
   const { threads, grants, observations, larger, smaller } = dialect
   const these = among(dialect)
+  // Ordered as the index of each table by user is. Without an order PostgreSQL may read the whole table for a user of many rows.
   const pick =
-    (rows: string, order = BY_KEY) =>
+    (rows: string) =>
     (scope?: string): Sql<ThreadKey> =>
-      sql(`SELECT ${KEY} FROM ${rows} ${inScope(scope)} ${order} LIMIT :limit`)
+      sql(`SELECT ${KEY} FROM ${rows} ${inScope(scope)} ${BY_KEY} LIMIT :limit`)
   return {
-    // No order: PostgreSQL would read the primary key in order until it has found enough of the user's.
-    threads: pick(`${threads} WHERE user_id = :userId`, ''),
+    threads: pick(`${threads} WHERE user_id = :userId`),
     received: pick(`${grants} WHERE kind = 'user' AND grantee = :userId`),
     seen: pick(`${observations} WHERE user_id = :userId`),
     // A new incarnation: earlier runs settle nothing after it. The run of a revival may have created the thread again.
