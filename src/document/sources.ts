@@ -12,7 +12,7 @@ export type FileStates = ReadonlyMap<string, string>
 /** SHA-256 by absolute path. */
 export type FileHashes = ReadonlyMap<string, string>
 
-/** What was read, by absolute path. It may be secret. */
+/** The files that were read, by absolute path. They may be secret. */
 export type HeldFiles = ReadonlyMap<string, Source>
 
 export function areSame(some: FileHashes, others: FileHashes): boolean {
