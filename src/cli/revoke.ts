@@ -43,7 +43,7 @@ restart. It does not change who owns a thread: threadwarden threads revoke remov
     if (fault !== null) throw new UsageError(fault)
     if (authentication.mode === 'off')
       complain(terminal, 'warning: authentication.mode is off: the gateway reads no tokens, so it refuses none')
-    return withStore(prepared, { make: false }, async (store) => {
+    return withStore(terminal, prepared, { make: false }, async (store) => {
       if (what === null) {
         const all = await store.revocations()
         if (json) printData(terminal, { revocations: all.map(shown) })

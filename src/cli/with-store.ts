@@ -1,5 +1,6 @@
 /** Opens or inspects the store of a configuration for a command. */
 import { scopeFault } from '../tools/import-export/users.ts'
+import { DATA_FOLDER } from '../config/data-folder.ts'
 import { scopesIn } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import { openStore } from '../store/open.ts'
@@ -9,7 +10,7 @@ import type { Store } from '../store/port/store.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
 import { CommandFailed, UsageError } from './command.ts'
 import { loadConfig, type ConfigOptions } from './input-files.ts'
-import type { Terminal } from './terminal.ts'
+import { complain, type Terminal } from './terminal.ts'
 import { storeOf } from '../config/store-place.ts'
 import { inspectSqlite, type SqliteInspection } from '../store/inspect.ts'
 import { SCHEMA_VERSION } from '../store/sqlite/schema.ts'
@@ -38,7 +39,7 @@ export async function onStore(
 ): Promise<number> {
   const prepared = loadConfig(terminal, options)
   const { config } = prepared
-  return withStore(prepared, { make: false }, async (store) => {
+  return withStore(terminal, prepared, { make: false }, async (store) => {
     const scope = await existingScope(options.scope, config, store)
     return work({ store, prepared, scope, keyOf: (threadId) => ({ scope: scope ?? usualScope(config), threadId }) })
   })
@@ -46,10 +47,13 @@ export async function onStore(
 
 /** @returns the exit code of the work. @throws CommandFailed if the store is missing or fails */
 export async function withStore(
-  { config }: Prepared,
+  terminal: Terminal,
+  prepared: Prepared,
   options: { readonly make: boolean },
   work: (store: Store) => Promise<number>,
 ): Promise<number> {
+  const { config } = prepared
+  sayDefaultStore(terminal, prepared)
   try {
     const store = await openStore(config.ownership, options)
     try {
@@ -60,6 +64,14 @@ export async function withStore(
   } catch (error) {
     throw error instanceof StoreUnavailable ? new CommandFailed(`error: ${error.message}`) : error
   }
+}
+
+/** The gateway may run in another environment, and use another store: a revocation there would have no effect. */
+export function sayDefaultStore(terminal: Terminal, { config: { ownership }, isStorePlaced }: Prepared): void {
+  if (isStorePlaced) return
+  const isSet = (terminal.env[DATA_FOLDER] ?? '') !== ''
+  const why = isSet ? `in ${DATA_FOLDER}` : `${DATA_FOLDER} is not set: if it is set for the gateway, set it here too`
+  complain(terminal, `store: ${ownership.store} (the default, ${why})`)
 }
 
 /**

@@ -4,16 +4,20 @@ import { valueAt } from '../core/json/pointer.ts'
 import type { Config } from './schema.ts'
 
 /** The container image sets it: the folder of its configuration is read-only. */
-const VARIABLE = 'THREADWARDEN_DATA'
+export const DATA_FOLDER = 'THREADWARDEN_DATA'
 
 export function placeDataFiles(config: Config, written: unknown, environment: NodeJS.ProcessEnv): Config {
-  const folder = environment[VARIABLE] ?? ''
+  const folder = environment[DATA_FOLDER] ?? ''
   if (folder === '') return config
   const { ownership, audit } = config
-  const isPlaced = (pointer: string): boolean => valueAt(written, pointer) !== undefined
   return {
     ...config,
-    ownership: isPlaced('/ownership/store') ? ownership : { ...ownership, store: `sqlite:${join(folder, 'ownership.db')}` },
-    audit: isPlaced('/audit/file') ? audit : { ...audit, file: join(folder, 'audit.jsonl') },
+    ownership: isStorePlaced(written) ? ownership : { ...ownership, store: `sqlite:${join(folder, 'ownership.db')}` },
+    audit: valueAt(written, '/audit/file') !== undefined ? audit : { ...audit, file: join(folder, 'audit.jsonl') },
   }
+}
+
+/** False where the environment decides which store it is. */
+export function isStorePlaced(written: unknown): boolean {
+  return valueAt(written, '/ownership/store') !== undefined
 }

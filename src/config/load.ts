@@ -14,7 +14,7 @@ import {
 } from '../document/document.ts'
 import { inOrder, type Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
-import { placeDataFiles } from './data-folder.ts'
+import { isStorePlaced, placeDataFiles } from './data-folder.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
 import { checkListeners, checkMounts } from './mount-faults.ts'
 import { DEFAULT_POLICY, policyFile, policyReferenceFault, type PolicyFile } from './policy-file.ts'
@@ -25,6 +25,7 @@ import { checkForWarnings } from './warnings.ts'
 
 export interface LoadedConfig {
   readonly config: Config
+  readonly isStorePlaced: boolean
   readonly warnings: readonly Fault[]
   /** As in the file, with references instead of their values, and without plain secrets and the addresses of listeners. */
   readonly written: unknown
@@ -76,7 +77,8 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources
   const warnings = faultsFound(document, (warn) => checkForWarnings(parsed.value, filled, warn))
   const written = withoutPlainSecrets(withoutAddresses(document.value))
   const config = resolvePaths(placeDataFiles(parsed.value, filled.value, environment), folder)
-  return { ok: true, value: { config, warnings: inOrder(warnings), written }, named }
+  const value = { config, isStorePlaced: isStorePlaced(filled.value), warnings: inOrder(warnings), written }
+  return { ok: true, value, named }
 }
 
 /** A running gateway is found by the addresses of its listeners, so they need not be compared. */

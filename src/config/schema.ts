@@ -42,6 +42,14 @@ export const configSchema = z
           .min(3, 'is not a socket of systemd | 3 is the first')
           .optional()
           .describe('A socket that a systemd .socket unit passes, in place of host and port; 3 is the first.'),
+        connections: z
+          .int('is not a number of connections | write 8192')
+          .min(16, 'is too few | at least 16')
+          .max(1_000_000, 'is too many | at most 1000000')
+          .optional()
+          .describe(
+            'The most open connections of all workers: 8192 by default, 3072 with tls. For a new one, the gateway closes the one that has been idle longest.',
+          ),
         trustedProxies: z
           .array(z.union([z.cidrv4(), z.cidrv6()], 'is not a CIDR | write 10.0.0.0/8'))
           .refine(

@@ -12,19 +12,26 @@ export type FileStates = ReadonlyMap<string, string>
 /** SHA-256 by absolute path. */
 export type FileHashes = ReadonlyMap<string, string>
 
+/** The files that were read, by absolute path. They may be secret. */
+export type HeldFiles = ReadonlyMap<string, Source>
+
 export function areSame(some: FileHashes, others: FileHashes): boolean {
   return some.size === others.size && [...some].every(([path, hash]) => others.get(path) === hash)
 }
 
 export class Sources {
-  // Private fields are not cloned: a message to another process never contains the bytes.
+  // Private fields are not cloned: a message to another process contains the bytes only where `held` was put into it.
   readonly #held = new Map<string, { readonly source: Source; readonly hash: string }>()
   readonly #states = new Map<string, string>()
   readonly #hashes: Map<string, string>
 
-  /** @param hashes of files that another process has read and checked */
-  constructor(hashes: FileHashes = new Map()) {
+  /**
+   * @param hashes of files that another process has read and checked
+   * @param held what it read of them; others are read here
+   */
+  constructor(hashes: FileHashes = new Map(), held: HeldFiles = new Map()) {
     this.#hashes = new Map(hashes)
+    for (const [path, source] of held) this.#held.set(path, { source, hash: hashOf(source) })
   }
 
   /** @throws Error if the file had other content when it was read before, here or by the other process */
@@ -56,6 +63,11 @@ export class Sources {
     this.#held.clear()
   }
 
+  /** For another process, until the release. */
+  get held(): HeldFiles {
+    return new Map([...this.#held].map(([path, { source }]) => [path, source]))
+  }
+
   get states(): FileStates {
     return this.#states
   }
@@ -79,13 +91,20 @@ export class Sources {
 }
 
 function readNow(path: string): { readonly source: Source; readonly hash: string } {
+  const source = sourceAt(path)
+  return { source, hash: hashOf(source) }
+}
+
+function sourceAt(path: string): Source {
   try {
-    const bytes = readFileSync(path)
-    return { source: { bytes }, hash: createHash('sha256').update(bytes).digest('hex') }
+    return { bytes: readFileSync(path) }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    return { source: { error: code }, hash: code }
+    return { error: error instanceof Error && 'code' in error ? String(error.code) : 'unknown' }
   }
+}
+
+function hashOf(source: Source): string {
+  return 'error' in source ? source.error : createHash('sha256').update(source.bytes).digest('hex')
 }
 
 function stateOf(path: string): string {

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { Server as TlsServer } from 'node:tls'
+import { mostConnections } from '../config/connections.ts'
 import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import { makeDecisionRecorder } from '../audit/recorder.ts'
@@ -187,7 +188,8 @@ async function compose(
     requestId: randomUUID,
     // The server in front of hooks is not the gateway's.
     tls: runtime === null ? current().tls : null,
-    metrics: metrics.tls,
+    mostConnections: runtime === null ? (primary?.mostConnections ?? mostConnections(config.listen)) : null,
+    metrics,
   })
   const configuration = (): string => current().prepared.digest
   const healthApp = makeHealthApp({ readiness, store, metrics, isStarted: () => isStarted, configuration })
@@ -292,4 +294,5 @@ interface Primary {
   readonly metrics: Metrics
   readonly before: number
   readonly bodiesInFlight: number
+  readonly mostConnections: number
 }

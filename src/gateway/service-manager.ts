@@ -1,6 +1,6 @@
 /** Reports to systemd what state the gateway is in, and takes the socket that systemd passes (sd_notify(3), sd_listen_fds(3)). */
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readFileSync, readlinkSync } from 'node:fs'
 import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -100,14 +100,35 @@ export function passedSocketFault(
 
 const TCP_LISTEN = '0A'
 
-/** @returns why the gateway cannot serve on this socket; null if it is a TCP socket that listens (proc_pid_net(5)) */
-export function socketKindFault(fd: number): string | null {
-  const [, inode] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`)) ?? []
-  const isListening = ['tcp', 'tcp6'].some((family) =>
-    readFileSync(`/proc/self/net/${family}`, 'utf8')
-      .split('\n')
-      .map((line) => line.trim().split(/\s+/))
-      .some(([, , , state, , , , , , of]) => state === TCP_LISTEN && of === inode),
-  )
+/**
+ * @param process the folder of this process in /proc
+ * @returns why the gateway cannot serve on this socket; null if it is a TCP socket that listens (proc_pid_net(5))
+ */
+export function socketKindFault(fd: number, process = '/proc/self'): string | null {
+  const unreadable = (name: string): string =>
+    `${process}/${name} cannot be read, which tells what descriptor ${fd} is (let the service read /proc, or write listen.host and listen.port)`
+  let link: string
+  try {
+    link = readlinkSync(`${process}/fd/${fd}`)
+  } catch {
+    if (!existsSync(`${process}/fd`)) return unreadable('fd')
+    return `descriptor ${fd} is not open: the program that systemd started has closed it (start the gateway itself in ExecStart=)`
+  }
+  // A system without IPv6 has no second file.
+  const tables = ['tcp', 'tcp6'].flatMap((name) => textIn(`${process}/net/${name}`) ?? [])
+  if (tables.length === 0) return unreadable('net/tcp')
+  const [, inode] = /^socket:\[(\d+)\]$/.exec(link) ?? []
+  const isListening = tables
+    .flatMap((table) => table.split('\n'))
+    .map((line) => line.trim().split(/\s+/))
+    .some(([, , , state, , , , , , of]) => state === TCP_LISTEN && of === inode)
   return isListening ? null : `descriptor ${fd} is not a TCP socket that listens (write ListenStream= with an address and a port)`
+}
+
+function textIn(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return null
+  }
 }

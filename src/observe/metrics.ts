@@ -24,6 +24,7 @@ export interface Metrics {
   readonly configuration: ConfigurationMetrics
   readonly audit: AuditMetrics
   readonly tls: TlsMetrics
+  readonly connections: ConnectionMetrics
   figures(): Promise<Figures>
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
@@ -61,6 +62,14 @@ export interface TlsMetrics {
   presented(certificates: readonly { readonly name: string; readonly until: number }[]): void
 }
 
+/** Of the public listener. */
+export interface ConnectionMetrics {
+  connectionOpened(): void
+  connectionClosed(): void
+  /** A new connection came while listen.connections were open: an idle one was closed for it, or it was refused. */
+  overLimit(outcome: 'idle-closed' | 'refused'): void
+}
+
 export interface AuditMetrics {
   auditWritten(lines: number): void
   auditLost(lines: number): void
@@ -85,6 +94,7 @@ export function makeMetrics(): Metrics {
     configuration: configurationMetrics(register),
     audit: auditMetrics(register),
     tls: tlsMetrics(register),
+    connections: connectionMetrics(register),
     figures: () => registry.getMetricsAsJSON(),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
@@ -202,6 +212,20 @@ function tlsMetrics({ counter, gauge }: Register): TlsMetrics {
       expiry.reset()
       for (const { name, until } of certificates) expiry.set({ certificate: name }, until / 1000)
     },
+  }
+}
+
+function connectionMetrics({ counter, gauge }: Register): ConnectionMetrics {
+  const connections = gauge('open_connections', 'Open connections of the public listener.', 'sum')
+  const over = counter(
+    'connections_over_limit_total',
+    'New connections while listen.connections were open: an idle one was closed for it, or it was refused.',
+    ['outcome'],
+  )
+  return {
+    connectionOpened: connections.inc.bind(connections),
+    connectionClosed: connections.dec.bind(connections),
+    overLimit: (outcome) => over.inc({ outcome }),
   }
 }
 

@@ -19,6 +19,8 @@ import { certificateWarnings, presentedCertificates, tlsFaults, type PresentedCe
 /** The hashes tell a worker whether keys and certificates are still the checked ones. */
 export interface Checked {
   readonly config: Config
+  /** True if the configuration names the store: otherwise THREADWARDEN_DATA does. */
+  readonly isStorePlaced: boolean
   readonly policy: Policy
   readonly shadow: Policy | null
   readonly warnings: readonly Fault[]
@@ -65,13 +67,14 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
   if (!loaded.ok || !policy.ok || shadow?.ok === false || faults.length > 0) {
     return { ok: false, faults: inOrder(withoutSecrets(faults, secrets)) }
   }
-  const { config, warnings, written } = loaded.value
+  const { config, isStorePlaced, warnings, written } = loaded.value
   const certificates = presentedCertificates(config, sources)
   const ofCertificates = certificateWarnings(certificates, Date.now()).map((one) => ({ file, ...one }))
   return {
     ok: true,
     value: {
       config,
+      isStorePlaced,
       policy: policy.value.policy,
       shadow: shadow?.value.policy ?? null,
       warnings: withoutSecrets(

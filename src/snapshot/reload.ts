@@ -106,6 +106,7 @@ const FIXED = [
   '/listen/host',
   '/listen/port',
   '/listen/fd',
+  '/listen/connections',
   '/listen/trustedProxies',
   '/health/host',
   '/health/port',

@@ -1,5 +1,5 @@
 /** `threadwarden init`: what it finds out about real runtimes, agents and issuers, and that the gateway accepts what it writes. */
-import { readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { startAgent } from '../../examples/agent.ts'
@@ -233,6 +233,19 @@ void test('a file is not replaced unasked, and nothing is asked before', async (
     code: 1,
     stderr: /cannot be written \(ENOENT\)/,
   })
+})
+
+void test('a file that has the name of the draft is not removed', async (t) => {
+  const scene = initScene(t)
+  const draft = join(scene.folder, `.threadwarden.yaml.${process.pid}.draft`)
+  writeFileSync(draft, 'mine')
+  const args = ['--upstream', 'http://127.0.0.1:4000/api', '--issuer', 'https://login.example.com', '--offline']
+  t.match(await scene.init(...args), { code: 1, stderr: `error: ${draft} exists already: remove it` })
+  t.equal(readFileSync(draft, 'utf8'), 'mine')
+  t.notOk(scene.isWritten())
+  rmSync(draft)
+  t.match(await scene.init(...args), { code: 0 })
+  t.same(readdirSync(scene.folder), ['threadwarden.yaml'], 'nor is one left')
 })
 
 void test('stdout gets the configuration alone', async (t) => {

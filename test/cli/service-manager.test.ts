@@ -4,15 +4,16 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
-import { connectServiceManager, keepWatchdog, passedSocketFault } from '../../src/gateway/service-manager.ts'
+import { connectServiceManager, keepWatchdog, passedSocketFault, socketKindFault } from '../../src/gateway/service-manager.ts'
 import { makeLog } from '../../src/observe/log.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { configFile, serving, type Line } from '../../testing/support/program.ts'
 import { deferred, until } from '../../testing/support/until.ts'
 
@@ -142,6 +143,29 @@ for (const [what, environment, fd, fault] of FAULTS) {
     t.end()
   })
 }
+
+void test('what a descriptor is, also where the system tells only a part, or nothing', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  mkdirSync(join(folder, 'fd'))
+  mkdirSync(join(folder, 'net'))
+  const line = (state: string, inode: number): string =>
+    `   0: 0100007F:1F90 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1 0 100 0\n`
+  const head = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n'
+  writeFileSync(join(folder, 'net', 'tcp'), head + line('0A', 11) + line('01', 12))
+  symlinkSync('socket:[11]', join(folder, 'fd', '3'))
+  symlinkSync('socket:[12]', join(folder, 'fd', '4'))
+  symlinkSync('/dev/null', join(folder, 'fd', '5'))
+  t.equal(socketKindFault(3, folder), null, 'without IPv6, the system has one table')
+  for (const fd of [4, 5]) t.match(socketKindFault(fd, folder), `descriptor ${fd} is not a TCP socket that listens (write `)
+  t.match(socketKindFault(6, folder), /^descriptor 6 is not open: .* \(start the gateway itself in ExecStart=\)$/)
+  rmSync(join(folder, 'net', 'tcp'))
+  t.match(socketKindFault(3, folder), `${folder}/net/tcp cannot be read, which tells what descriptor 3 is (let `)
+  writeFileSync(join(folder, 'net', 'tcp6'), head + line('0A', 11))
+  t.equal(socketKindFault(3, folder), null)
+  t.match(socketKindFault(3, join(folder, 'none')), 'none/fd cannot be read, which tells what descriptor 3 is (let ')
+  t.end()
+})
 
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 

@@ -8,6 +8,7 @@ import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { commandsOn, deployment, own, ownersIn } from './deployment.ts'
 import { configFile } from '../../testing/support/program.ts'
+import { run } from './in-process.ts'
 
 /** A store of schema 1, as the first version of this program made it. */
 function makeOld(file: string): void {
@@ -112,5 +113,33 @@ void test('a store on PostgreSQL is backed up otherwise', async (t) => {
   await t.rejects(backup.run(['--config', file, 'copy.db'], process), {
     name: 'UsageError',
     message: /use pg_dump --schema=threadwarden/,
+  })
+})
+
+void test('a command says which store it opens, where the environment decides that', async (t) => {
+  const { file, folder } = configFile(t, { 'ownership.store': undefined })
+  const other = join(folder, 'other')
+  const stats = (environment: Readonly<Record<string, string>>) => run(t, ['threads', 'stats', '--config', file], { environment })
+  const unset = `store: sqlite:${join(folder, 'data', 'ownership.db')} (the default, THREADWARDEN_DATA is not set: if it is set for the gateway, set it here too)\n`
+  const set = `store: sqlite:${join(other, 'ownership.db')} (the default, in THREADWARDEN_DATA)\n`
+  const missing = await stats({ THREADWARDEN_DATA: '' })
+  t.match(missing, { code: 1, stdout: '' })
+  t.ok(missing.stderr.startsWith(unset), missing.stderr)
+  for (const [environment, said] of [
+    [{}, unset],
+    [{ THREADWARDEN_DATA: other }, set],
+  ] as const) {
+    t.match(await run(t, ['store', 'migrate', '--config', file], { environment }), { code: 0, stderr: said })
+    t.match(await stats(environment), { code: 0, stderr: said })
+    const copy = join(folder, `copy-${Object.keys(environment).length}`)
+    const copied = await run(t, ['store', 'backup', copy, '--config', file], { environment })
+    t.ok(copied.stderr.startsWith(said), copied.stderr)
+    const revoked = await run(t, ['revoke', '--user', 'corp:alice', '--config', file], { environment })
+    t.match(revoked, { code: 0, stderr: said })
+  }
+  const named = configFile(t).file
+  t.match(await run(t, ['store', 'migrate', '--config', named], { environment: { THREADWARDEN_DATA: other } }), {
+    code: 0,
+    stderr: '',
   })
 })

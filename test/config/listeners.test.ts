@@ -1,5 +1,6 @@
 /** The listeners: ports that exist, and proxies that are trusted by network, never everybody. */
 import { test } from 'tap'
+import { connectionsOfWorker, mostConnections } from '../../src/config/connections.ts'
 import { needsRestart } from '../../src/snapshot/reload.ts'
 import { accepted, faultsIn } from '../../testing/support/configuration.ts'
 
@@ -52,6 +53,20 @@ void test('each listener has a port of its own, where they share an address', (t
   t.equal(faultsIn({ ...apart, 'listen.host': '127.0.0.1' }).length, 1)
   t.equal(faultsIn({ ...apart, 'listen.host': '::' }).length, 1)
   t.equal(accepted({ 'listen.port': 0, 'health.port': 0 }).config.health.port, 0, 'port 0 is another one each time')
+  t.end()
+})
+
+void test('the limit of connections: for a small container by default, and divided among workers', (t) => {
+  const tls = { certificateFile: '/tls.crt', keyFile: '/tls.key' }
+  const of = (changes: Readonly<Record<string, unknown>>) => accepted(changes).config.listen
+  t.equal(mostConnections(of({})), 8192)
+  t.equal(mostConnections({ ...of({}), tls: { ...tls, minVersion: 'TLSv1.2' } }), 3072)
+  const chosen = of({ 'listen.connections': 1000 })
+  t.equal(mostConnections({ ...chosen, tls: { ...tls, minVersion: 'TLSv1.2' } }), 1000)
+  t.equal(connectionsOfWorker(chosen, 3), 334)
+  t.ok(needsRestart(accepted({}).config, accepted({ 'listen.connections': 1000 }).config).includes('listen.connections'))
+  t.match(faultsIn({ 'listen.connections': 15 }), [{ path: 'listen.connections', message: 'is too few', hint: 'at least 16' }])
+  t.match(faultsIn({ 'listen.connections': 'off' }), [{ path: 'listen.connections', message: 'is not a number of connections' }])
   t.end()
 })
 

@@ -49,6 +49,7 @@ void test('each metric has the labels of its row', async (t) => {
   metrics.keys.keyFetchFailed('corp')
   metrics.keys.keysStale('corp')
   metrics.configuration.reloaded('reloaded', 2)
+  metrics.connections.overLimit('refused')
   metrics.tls.handshakeFailed('timeout')
   metrics.tls.presented([{ name: 'listen.tls', until: 0 }])
   const figures = await metrics.figures()

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { CODES } from '../../src/core/reasons.ts'
+import { MOST_PLAIN, MOST_SECURE } from '../../src/config/connections.ts'
 import { OPERATOR_LISTENER, publicListener } from '../../src/http/listeners/listening.ts'
 import { page, ROOT, rows } from './markdown.ts'
 
@@ -24,6 +25,7 @@ const bytes = (size: number): string => (size >= 1024 ** 2 ? `${size / 1024 ** 2
 
 /** A part of the row that begins with a text, in the order of the page. */
 const FIXED: readonly (readonly [row: string, expected: string])[] = [
+  ['`listen.connections` |', `\`${MOST_PLAIN}\`; \`${MOST_SECURE}\` with`],
   ['a whole request, head and body', seconds(publicListener(1).requestTimeout)],
   ['the head of a request', `${seconds(constant('http/listeners/listening.ts', 'HEAD_TIMEOUT_MS'))}, checked every 30 s`],
   ['a TLS handshake', seconds(constant('http/listeners/tls.ts', 'HANDSHAKE_TIMEOUT_MS'))],

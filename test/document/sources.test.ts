@@ -86,6 +86,23 @@ void test('a rotating file is read once, and its changes are not those of the co
   t.end()
 })
 
+void test('another process gets what was read, and then needs no file', (t) => {
+  const file = key(t)
+  const here = new Sources()
+  here.read(file)
+  here.read(`${file}-of-tomorrow`)
+  const files = here.held
+  here.release()
+  t.equal(here.held.size, 0)
+  writeFileSync(file, 'second')
+  const there = new Sources(here.hashes, files)
+  t.equal(there.text(file), 'first')
+  t.same(there.read(`${file}-of-tomorrow`), { error: 'ENOENT' })
+  const other = new Map([[file, { bytes: Buffer.from('other') }]])
+  t.throws(() => new Sources(here.hashes, other).read(file), CHANGED)
+  t.end()
+})
+
 void test('no message to another process contains the bytes', (t) => {
   const file = key(t)
   const sources = new Sources()

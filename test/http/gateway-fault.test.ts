@@ -37,7 +37,8 @@ async function before(
     maxHeaderSize: 16_384,
     trustedProxies: [],
     tls: null,
-    metrics: makeMetrics().tls,
+    mostConnections: null,
+    metrics: makeMetrics(),
     requestId: () => 'r1',
   })
   app.addHook('onRequest', async (request, reply) => void responses.set(request.raw, reply.raw))

@@ -58,6 +58,12 @@ void test('a Secret is swapped by its link while a stream is open', async (t) =>
   t.same([...(await presented())], ['fourth'])
   t.notOk(stream.isClosed())
   stream.destroy()
+  at = scene.lines.length
+  mount('..5', { cert: pair('fifth').cert, key: pair('fifth').key })
+  await scene.line(outcome(/^the new configuration is invalid/, at))
+  process.kill(scene.processOf(1), 'SIGKILL')
+  await scene.line(({ msg, worker }) => msg === 'the worker is serving again' && worker === 1)
+  t.same([...(await presented())], ['fourth'], 'a new worker has the pair of the others')
   // Counted by each worker, reported as one.
   ;(await openRaw(scene.url)).destroy()
   t.equal((await scene.figure('threadwarden_certificate_expiry_timestamp_seconds')) > Date.now() / 1000, true)

@@ -1,5 +1,5 @@
 /** Writes a configuration that the gateway accepts, and replaces no file unasked. */
-import { mkdtempSync, existsSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { faultLine, type Fault } from '../../document/fault.ts'
@@ -26,8 +26,15 @@ export function save(terminal: Terminal, out: string, force: boolean, text: stri
   const folder = isStdout ? mkdtempSync(join(tmpdir(), 'threadwarden-init-')) : dirname(out)
   // Checked where it will be, because its files are named from there.
   const draft = join(folder, `.${isStdout ? 'threadwarden.yaml' : basename(out)}.${process.pid}.draft`)
+  let isMade = false
   try {
-    writeFileSync(draft, text, { flag: 'wx', mode: MODE })
+    const file = openSync(draft, 'wx', MODE)
+    isMade = true
+    try {
+      writeFileSync(file, text)
+    } finally {
+      closeSync(file)
+    }
     const prepared = prepare(draft, terminal.env)
     const named = (fault: Fault): Fault => ({ ...fault, file: out })
     if (!prepared.ok) {
@@ -41,11 +48,16 @@ export function save(terminal: Terminal, out: string, force: boolean, text: stri
     return prepared.value.warnings.map(named)
   } catch (error) {
     if (error instanceof CommandFailed || !(error instanceof Error) || !('code' in error)) throw error
+    if (error.code === 'EEXIST' && !isMade) {
+      throw new CommandFailed(`error: ${draft} exists already: remove it, if it is the draft of an init that was killed`)
+    }
     if (error.code === 'EEXIST') throw taken(out)
     throw new CommandFailed(
       `error: ${out} cannot be written (${String(error.code)}): name a file in a folder that exists and is writable`,
     )
   } finally {
-    rmSync(isStdout ? folder : draft, { recursive: isStdout, force: true })
+    if (isStdout) rmSync(folder, { recursive: true, force: true })
+    // Another program's file may have the name.
+    else if (isMade) rmSync(draft, { force: true })
   }
 }

@@ -5,6 +5,7 @@ import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, Usag
 import { sizeText } from '../../document/quantities.ts'
 import { print, printData } from '../terminal.ts'
 import { loadConfig } from '../input-files.ts'
+import { sayDefaultStore } from '../with-store.ts'
 import { withProgress } from '../with-progress.ts'
 
 export const command = defineCommand({
@@ -26,6 +27,7 @@ The copy contains user ids, thread ids, names and the secret of list cursors. Pr
   async run(values, terminal, [target, ...more]) {
     if (target === undefined || more.length > 0) throw new UsageError('name one file for the copy')
     const prepared = loadConfig(terminal, values)
+    sayDefaultStore(terminal, prepared)
     const named = storeOf(prepared.config.ownership)
     if (named.kind === 'postgres') {
       const { schema } = named.settings

@@ -32,7 +32,7 @@ a migration only if the release notes say so.`,
       return Promise.resolve(outcome === 'behind' ? EXIT.failure : EXIT.fine)
     }
     // Opening the store migrates it.
-    return values.check ? report() : withStore(prepared, { make: true }, report)
+    return values.check ? report() : withStore(terminal, prepared, { make: true }, report)
   },
 })
 

@@ -64,7 +64,7 @@ from a field of the list. --from-observed uses the observations under enforcemen
       return from(EMPTY_TARGET)
     }
     if (missing !== null) complain(terminal, `the store ${missing} does not exist: the import creates it`)
-    return withStore(prepared, { make: true }, from)
+    return withStore(terminal, prepared, { make: true }, from)
   },
 })
 

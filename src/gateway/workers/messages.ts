@@ -2,11 +2,14 @@
 import type { LimitState } from '../../core/reasons.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 import type { RateName } from '../../limits/port.ts'
+import type { HeldFiles } from '../../document/sources.ts'
 import type { Figures } from '../../observe/metrics.ts'
 import type { Checked } from '../../snapshot/load.ts'
 
 export interface Beginning {
   readonly prepared: Checked
+  /** As they were checked. By now, files that the gateway has refused may be in their place. */
+  readonly files: HeldFiles
   readonly number: number
   /** The port to listen on: 0 for the port that the other workers got. */
   readonly port: number

@@ -16,6 +16,7 @@ import type { Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import { openLimiter } from '../../limits/open.ts'
 import { openStore } from '../../store/open.ts'
+import type { HeldFiles } from '../../document/sources.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 import { makeReload, type Numbered } from '../../snapshot/reload.ts'
 import { keepRetention } from '../../store/retention.ts'
@@ -27,6 +28,7 @@ import { lend } from './limiter.ts'
 import { joinMetrics, joinReadiness } from './joined.ts'
 
 interface ActiveConfiguration extends Numbered {
+  readonly files: HeldFiles
   readonly adminCredentials: AdminCredentials | null
 }
 
@@ -81,7 +83,7 @@ async function start(
   const workerPool: WorkerPool = makeWorkerPool({
     size,
     port: config.listen.port,
-    beginning: () => ({ prepared: current.prepared, number: current.number }),
+    beginning: () => ({ prepared: current.prepared, files: current.files, number: current.number }),
     lend: () => lend(limiter),
     onAudit({ text, lost }) {
       for (const line of text.split('\n').slice(0, -1)) audit?.write(`${line}\n`)
@@ -189,8 +191,9 @@ function withCredentials({ sources, ...prepared }: Prepared, number: number, log
   const { admin } = prepared.config
   const adminCredentials =
     admin === undefined ? null : makeAdminCredentials(admin, sources, (detail) => log.error({ detail }, 'the admin credential'))
+  const files = sources.held
   sources.release()
-  return { prepared, number, adminCredentials }
+  return { prepared, files, number, adminCredentials }
 }
 
 /** The remaining workers serve on; a gateway without any is not ready. */

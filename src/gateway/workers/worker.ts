@@ -4,8 +4,9 @@ import { urlOf, assemble, type Assembled } from '../assembly.ts'
 import type { ConfigSnapshot } from '../../snapshot/snapshot.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
+import { connectionsOfWorker } from '../../config/connections.ts'
 import { storeOf } from '../../config/store-place.ts'
-import { Sources } from '../../document/sources.ts'
+import { Sources, type HeldFiles } from '../../document/sources.ts'
 import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import type { Checked, Prepared } from '../../snapshot/load.ts'
@@ -64,19 +65,18 @@ const { call } = connectRpc<PrimaryHandlers>(
   handlers,
 )
 
-/** @throws Error, here or when the snapshot is made, if a key or certificate has changed since the configuration was checked */
-function withSources(checked: Checked): Prepared {
-  const sources = new Sources(checked.hashes)
+/** @throws Error, here or when the snapshot is made, if a file that is not in `files` has changed since the configuration was checked */
+function withSources(checked: Checked, files?: HeldFiles): Prepared {
   const store = storeOf(checked.config.ownership)
-  // The store reads it when it connects, outside of a snapshot.
-  if (store.kind === 'postgres' && store.settings.ca !== null) sources.read(store.settings.ca)
-  return { ...checked, sources }
+  // The store itself reads it when it connects.
+  if (store.kind === 'postgres' && store.settings.ca !== null) new Sources(checked.hashes).read(store.settings.ca)
+  return { ...checked, sources: new Sources(checked.hashes, files) }
 }
 
-async function serve({ prepared: checked, number, port, worker, workers }: Beginning): Promise<void> {
+async function serve({ prepared: checked, files, number, port, worker, workers }: Beginning): Promise<void> {
   // Shown by `ps`.
   process.title = `threadwarden worker ${worker}`
-  const prepared = withSources(checked)
+  const prepared = withSources(checked, files)
   const { config } = prepared
   const { limits } = config
   const log = makeLog(config.log.level, sharedStdout()).child({ worker })
@@ -86,6 +86,7 @@ async function serve({ prepared: checked, number, port, worker, workers }: Begin
     readiness: reportedReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
     metrics,
     before: number - 1,
+    mostConnections: connectionsOfWorker(config.listen, workers),
     // The largest body has to fit into the worker's share.
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }

@@ -13,9 +13,10 @@ import { requestLines, type Logger } from '../../observe/log.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { beginExchange } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
+import { limitConnections, type LimitedConnection } from './connection-limit.ts'
 import { publicListener, boundLines } from './listening.ts'
 import { watchHandshakes } from './tls.ts'
-import type { TlsMetrics } from '../../observe/metrics.ts'
+import type { ConnectionMetrics, TlsMetrics } from '../../observe/metrics.ts'
 import type { ListenerTls } from '../../tls/settings.ts'
 import type { Classified, Exchange, RequestSnapshot } from '../pipeline/stages.ts'
 
@@ -40,7 +41,9 @@ export interface AppParts {
   readonly requestId: () => string
   /** Null for a listener without TLS. */
   readonly tls: ListenerTls | null
-  readonly metrics: TlsMetrics
+  /** Null for connections that another server accepts. */
+  readonly mostConnections: number | null
+  readonly metrics: { readonly tls: TlsMetrics; readonly connections: ConnectionMetrics }
 }
 
 export interface PublicApp {
@@ -55,7 +58,7 @@ export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
   const writeLine = requestLines(log)
   let leaving = false
-  const connections = makeCallerConnections()
+  const connections = makeCallerConnections((socket) => limit?.of(socket))
   const app = fastify({
     // One line a request is written below, with what the pipeline found.
     logger: false,
@@ -69,7 +72,9 @@ export function makeApp(parts: AppParts): PublicApp {
     clientErrorHandler: (error, socket) => answerUnreadable(parts, error, socket, connections),
   })
   boundLines(app.server)
-  const handshakes = watchHandshakes(app.server, parts.metrics, log)
+  const handshakes = watchHandshakes(app.server, parts.metrics.tls, log)
+  const { mostConnections } = parts
+  const limit = mostConnections === null ? null : limitConnections(app.server, mostConnections, parts.metrics.connections, log)
   app.decorateRequest('exchange', null)
   app.decorateRequest('classified', null)
   // Bodies stay streams: the pipeline reads them, or passes them on.
@@ -100,6 +105,7 @@ export function makeApp(parts: AppParts): PublicApp {
     // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
       exchange.snapshot.release()
+      if (request.classified !== null && connection.limited !== undefined) limit?.end(connection.limited)
       const at = connection.open.indexOf(reply.raw)
       if (at !== -1) connection.open.splice(at, 1)
       if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange))
@@ -107,6 +113,7 @@ export function makeApp(parts: AppParts): PublicApp {
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
       request.classified = result
+      if (connection.limited !== undefined) limit?.begin(connection.limited)
       done()
     }
     const result = exchange.snapshot.pipeline.admit(request.raw, exchange)
@@ -207,6 +214,8 @@ interface ConnectionAnswers {
   readonly open: ServerResponse[]
   /** True where the end of a request cannot be trusted: what follows is not a request (RFC 9112 §11.2). */
   closing: boolean
+  /** Undefined where connections are not limited. */
+  readonly limited: LimitedConnection | undefined
 }
 
 interface CallerConnections {
@@ -214,14 +223,14 @@ interface CallerConnections {
   all(): Iterable<ConnectionAnswers>
 }
 
-function makeCallerConnections(): CallerConnections {
+function makeCallerConnections(limited: (socket: Socket) => LimitedConnection | undefined): CallerConnections {
   const known = new WeakMap<Socket, ConnectionAnswers>()
   const all = new Set<ConnectionAnswers>()
   return {
     of(socket) {
       let connection = known.get(socket)
       if (connection === undefined) {
-        const made: ConnectionAnswers = { open: [], closing: false }
+        const made: ConnectionAnswers = { open: [], closing: false, limited: limited(socket) }
         connection = made
         known.set(socket, made)
         all.add(made)

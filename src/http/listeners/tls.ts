@@ -29,7 +29,12 @@ export interface SecureConnections {
 }
 
 /** Node's types do not name the socket below. */
-type Wrapping = TLSSocket & { readonly _parent?: Socket | null }
+type Wrapping = Socket & { readonly _parent?: Socket | null }
+
+/** The TCP connection under a TLS one, or the socket itself. A listener reports the former as a new connection. */
+export function carrierOf(socket: Socket): Socket {
+  return (socket as Wrapping)._parent ?? socket
+}
 
 /** Null for a server without TLS. */
 export function watchHandshakes(server: Server, metrics: TlsMetrics, log: Logger): SecureConnections | null {
@@ -43,7 +48,7 @@ export function watchHandshakes(server: Server, metrics: TlsMetrics, log: Logger
   })
   // Before Node's own listener, which would treat the failure as an unreadable request.
   server.prependListener('tlsClientError', (error: Error & { readonly code?: string }, socket: TLSSocket) => {
-    const client = socket.remoteAddress ?? (socket as Wrapping)._parent?.remoteAddress
+    const client = socket.remoteAddress ?? carrierOf(socket).remoteAddress
     socket.destroy()
     // Set for a client certificate that was not accepted; Node's types say Error, but it is a code.
     const refused = socket.authorizationError as unknown as string | null | undefined
