@@ -289,7 +289,7 @@ async function end(child: ChildProcess): Promise<void> {
 
 /** Runs the blocks of a page, or of some of its sections, in their order. */
 async function runSome(t: Test, one: Page, isAsked: (block: Block) => boolean, options: CommandOptions): Promise<Run> {
-  const { folder, remove } = options.folder === undefined ? makeFolder() : { folder: options.folder, remove: () => {} }
+  const { folder, remove } = options.folder === undefined ? makeFolder('on disk') : { folder: options.folder, remove: () => {} }
   const tools = makeFolder()
   t.teardown(() => {
     remove()

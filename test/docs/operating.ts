@@ -43,7 +43,7 @@ export interface Operating {
 
 /** @param config keys that differ from the usual */
 export async function operating(t: Test, config: Readonly<Record<string, unknown>> = {}): Promise<Operating> {
-  const { folder, remove } = makeFolder()
+  const { folder, remove } = makeFolder('on disk')
   const upstream = await startUpstream(async (request, response) => {
     // A list of one agent's threads, which the upstream of the tests does not take for a question of the gateway's own.
     if (request.method === 'GET') return json({ threads: LISTED })(request, response)

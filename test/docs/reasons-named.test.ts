@@ -5,6 +5,8 @@ import { pages } from './markdown.ts'
 
 /** Names of the same form that are no reasons. Request headers with `x-` are none either. */
 const OTHERS = new Set([
+  // The Service of the drop-in overlay.
+  'chat-runtime-direct',
   // Agents that a policy names, and the audience of the examples.
   'any-other-agent',
   'agent-chat',

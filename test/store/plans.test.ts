@@ -129,6 +129,7 @@ void test('PostgreSQL', async (t) => {
   const { url, admin } = await startPostgres(t)
   const table = await buildPostgresTable(url, POPULATION)
   await seeSome(table)
-  await admin('ANALYZE')
+  // As autovacuum does some time after rows were written: what it knows of pages decides between an index and the table.
+  await admin('VACUUM ANALYZE')
   await check(t, table)
 })

@@ -46,7 +46,7 @@ let file: Test | undefined
 
 /** An error that comes when its file is over ends the process: nothing tells which of the files it belongs to. */
 function caught(error: unknown, event: 'uncaughtException' | 'unhandledRejection'): void {
-  if (file !== undefined) return innermost(file).hookDomain.onerror(error, event)
+  if (file !== undefined) return void innermost(file).hookDomain.onerror(error, event)
   console.error(error)
   process.exit(1)
 }

@@ -1,5 +1,5 @@
 /** Starts a gateway in this process from a configuration as an operator would write it. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startGateway, type Gateway, type Machine } from '../../src/gateway/start.ts'
@@ -39,9 +39,13 @@ export interface TestGateway extends Gateway {
  */
 export type ConfigTree = Record<string, unknown>
 
+/** What is kept over a restart of the machine: temporary folders may be in memory, which the doctor would warn of. */
+const ON_DISK = '/var/tmp'
+
 /** An empty folder that goes when the test is over. */
-export function makeFolder(): { readonly folder: string; readonly remove: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), 'threadwarden-test-'))
+export function makeFolder(where: 'anywhere' | 'on disk' = 'anywhere'): { readonly folder: string; readonly remove: () => void } {
+  const parent = where === 'on disk' && existsSync(ON_DISK) ? ON_DISK : tmpdir()
+  const folder = mkdtempSync(join(parent, 'threadwarden-test-'))
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 

@@ -83,6 +83,7 @@ export function makeApp(parts: AppParts): PublicApp {
   // Uses the callback: most requests are answered at once and need no promise.
   app.addHook('onRequest', (request, reply, done) => {
     const connection = connections.of(request.raw.socket)
+    const { limited } = connection
     if (connection.closing) return void reply.hijack()
     // A request behind the last answer was not started, and the caller may send it again (RFC 9112 §9.6).
     if (leaving && saidLast(connection)) return void reply.hijack()
@@ -105,7 +106,7 @@ export function makeApp(parts: AppParts): PublicApp {
     // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
       exchange.snapshot.release()
-      if (request.classified !== null && connection.limited !== undefined) limit?.end(connection.limited)
+      if (request.classified !== null && limited !== undefined && --limited.busy === 0 && limited.isOpen) limit?.idle.add(limited)
       const at = connection.open.indexOf(reply.raw)
       if (at !== -1) connection.open.splice(at, 1)
       if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange))
@@ -113,7 +114,7 @@ export function makeApp(parts: AppParts): PublicApp {
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
       request.classified = result
-      if (connection.limited !== undefined) limit?.begin(connection.limited)
+      if (limited !== undefined && limited.busy++ === 0) limit?.idle.delete(limited)
       done()
     }
     const result = exchange.snapshot.pipeline.admit(request.raw, exchange)

@@ -5,27 +5,22 @@ import type { Logger } from '../../observe/log.ts'
 import type { ConnectionMetrics } from '../../observe/metrics.ts'
 import { carrierOf } from './tls.ts'
 
-/**
- * An open connection, in the order in which the connections became idle. A connection becomes idle when it opens and when its last
- * accepted request is answered. Nothing else that a caller sends changes the order: it would cost a caller without a token nothing.
- */
-interface Connection {
+/** An open connection. */
+export interface LimitedConnection {
   readonly socket: Socket
-  /** Accepted requests without a complete answer. The connection is in the list while there are none. */
+  /** Accepted requests without a complete answer: the gateway has authenticated them, and the first decision did not refuse them. */
   busy: number
   isOpen: boolean
-  older: Connection | null
-  newer: Connection | null
 }
-
-export type { Connection as LimitedConnection }
 
 export interface ConnectionLimit {
   /** @param socket of a request, with or without TLS */
-  readonly of: (socket: Socket) => Connection | undefined
-  /** The gateway has authenticated a request, and the first decision did not refuse it. */
-  readonly begin: (connection: Connection) => void
-  readonly end: (connection: Connection) => void
+  readonly of: (socket: Socket) => LimitedConnection | undefined
+  /**
+   * Open connections that are not busy, in the order in which they became so: when they opened, or when the last accepted request was
+   * answered. Nothing else that a caller sends changes the order: it would cost a caller without a token nothing.
+   */
+  readonly idle: Set<LimitedConnection>
 }
 
 /** Milliseconds between two lines of the same message: a flood must not fill the log. */
@@ -33,30 +28,14 @@ const SAY_EVERY_MS = 60_000
 
 /** @param most open connections, those with unfinished TLS handshakes included */
 export function limitConnections(server: Server, most: number, metrics: ConnectionMetrics, log: Logger): ConnectionLimit {
-  const known = new WeakMap<Socket, Connection>()
+  const known = new WeakMap<Socket, LimitedConnection>()
+  const idle = new Set<LimitedConnection>()
   let open = 0
-  let longestIdle: Connection | null = null
-  let latestIdle: Connection | null = null
 
-  const link = (connection: Connection): void => {
-    connection.older = latestIdle
-    if (latestIdle === null) longestIdle = connection
-    else latestIdle.newer = connection
-    latestIdle = connection
-  }
-  const unlink = (connection: Connection): void => {
-    const { older, newer } = connection
-    if (older === null) longestIdle = newer
-    else older.newer = newer
-    if (newer === null) latestIdle = older
-    else newer.older = older
-    connection.older = null
-    connection.newer = null
-  }
-  const leave = (connection: Connection): void => {
+  const leave = (connection: LimitedConnection): void => {
     if (!connection.isOpen) return
     connection.isOpen = false
-    if (connection.busy === 0) unlink(connection)
+    idle.delete(connection)
     open -= 1
     metrics.connectionClosed()
   }
@@ -73,40 +52,27 @@ export function limitConnections(server: Server, most: number, metrics: Connecti
 
   server.on('connection', (socket: Socket) => {
     if (open >= most) {
-      const idle = longestIdle
-      metrics.overLimit(idle === null ? 'refused' : 'idle-closed')
-      if (idle === null) {
+      const [longestIdle] = idle
+      metrics.overLimit(longestIdle === undefined ? 'refused' : 'idle-closed')
+      if (longestIdle === undefined) {
         refused()
         socket.destroy()
         return
       }
       closedIdle()
       // Not when the socket reports its end, which is later: the next one must not find this one open.
-      leave(idle)
-      idle.socket.destroy()
+      leave(longestIdle)
+      longestIdle.socket.destroy()
     }
-    const connection: Connection = { socket, busy: 0, isOpen: true, older: null, newer: null }
+    const connection: LimitedConnection = { socket, busy: 0, isOpen: true }
     known.set(socket, connection)
     open += 1
     metrics.connectionOpened()
-    link(connection)
+    idle.add(connection)
     socket.once('close', () => leave(connection))
   })
 
-  return {
-    of: (socket) => known.get(carrierOf(socket)),
-    begin(connection) {
-      // Authentication may end after the connection has.
-      if (!connection.isOpen) return
-      if (connection.busy === 0) unlink(connection)
-      connection.busy += 1
-    },
-    end(connection) {
-      if (!connection.isOpen) return
-      connection.busy -= 1
-      if (connection.busy === 0) link(connection)
-    },
-  }
+  return { of: (socket) => known.get(carrierOf(socket)), idle }
 }
 
 /** Counts events, and reports the first at once and later ones together. */
