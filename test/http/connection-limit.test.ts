@@ -303,6 +303,18 @@ void test('authentication that takes long protects no connection, and one that c
   await until(async () => (await openNow()) === 0)
 })
 
+void test('a caller who leaves in the middle of a stream leaves no room that is given twice', async (t) => {
+  const gate = await limited(t)
+  for (const thread of ['t1', 't2', 't3']) {
+    const stream = await gate.streaming(thread)
+    stream.socket.destroy()
+    await until(async () => (await figures(gate)).open === 0)
+  }
+  for (let at = 0; at < 2 * MOST; at += 1) await gate.open()
+  await until(async () => (await figures(gate)).closed === MOST)
+  t.equal((await figures(gate)).open, MOST)
+})
+
 void test('the count and the order are right at once, also for connections that arrive together', (t) => {
   const server = new Server()
   let open = 0
