@@ -2,10 +2,10 @@
  * A gateway under systemd: what it reports, its watchdog, and the socket that it gets. A script takes the place of systemd-notify;
  * test/systemd/service.test.ts runs the shipped units with systemd itself.
  */
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
+import { connect, createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
@@ -167,6 +167,18 @@ void test('what a descriptor is, also where the system tells only a part, or not
   t.end()
 })
 
+/** More connections than Node lets wait unless it is told: while the process accepts none, the system has to queue them. */
+async function queues(child: ChildProcess, port: number): Promise<void> {
+  child.kill('SIGSTOP')
+  const waiting = Array.from({ length: 1000 }, () => connect(port, '127.0.0.1'))
+  try {
+    await Promise.all(waiting.map(async (socket) => once(socket, 'connect')))
+  } finally {
+    for (const socket of waiting) socket.destroy()
+    child.kill('SIGCONT')
+  }
+}
+
 const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
 void test('it serves on a socket that was passed to it, and refuses one that was not', async (t) => {
@@ -199,6 +211,7 @@ void test('it serves on a socket that was passed to it, and refuses one that was
     break
   }
   t.equal((await fetch(`http://127.0.0.1:${port}/api/copilotkit/info`)).status, 401)
+  await queues(served.child, port)
   served.child.kill('SIGTERM')
   t.match(await served.ended, [0])
 

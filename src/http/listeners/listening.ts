@@ -99,8 +99,12 @@ export function boundConnections(server: Server, most: number): void {
 
 /** @param fd of a TCP socket that listens: Fastify fails on another one. @throws the system's error */
 export async function listenOnSocket(app: FastifyInstance, fd: number): Promise<void> {
+  const { server } = app
+  const listen = server.listen.bind(server)
+  // Beside a descriptor, Node takes the backlog as an argument only, which Fastify does not give, and else sets it to 511.
+  server.listen = (options: unknown) => listen(options, BACKLOG)
   // Node ignores the host then; without one, Fastify would open a second server on localhost.
-  const options = { fd, host: '0.0.0.0', backlog: BACKLOG }
+  const options = { fd, host: '0.0.0.0' }
   await app.listen(options)
 }
 
