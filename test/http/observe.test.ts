@@ -37,7 +37,7 @@ const decisions = ({ lines }: Scene) => lines.filter(({ msg }) => msg === 'reque
 void test('it is said at start, in /readyz, in a metric and in the line of every request', async (t) => {
   const scene = await observing(t)
   t.match(
-    scene.lines.filter(({ level }) => level === 'warn'),
+    scene.lines.filter(({ level, enforcement }) => level === 'warn' && enforcement !== undefined),
     [{ enforcement: 'observe', msg: /Threads are not protected/ }],
   )
   t.match(JSON.parse((await scene.health('/readyz')).text), { status: 'ready', notes: { enforcement: /not protected/ } })
