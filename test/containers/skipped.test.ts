@@ -24,6 +24,7 @@ for (const script of ['container-check', 'pod-check']) {
     t.match(skipped.stdout, `${script}: SKIPPED, nothing was checked: ${reason}`)
     t.match(run(), { status: 2, stdout: '', stderr: `${script}: ${reason}` })
     t.match(run('--all'), { status: 2, stderr: `${script}: unknown option --all; see --help` })
+    t.match(run('--work'), { status: 2, stderr: `${script}: --work needs a value; see --help` })
     t.match(run('--help'), { status: 0, stdout: `scripts/${script}.sh` })
     t.end()
   })
