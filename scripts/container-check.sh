@@ -10,7 +10,7 @@ source "$root/scripts/image/containers.sh"
 source "$root/scripts/image/builds.sh"
 
 usage() {
-  echo "scripts/container-check.sh [--pods] $CHECK_OPTIONS"
+  echo "scripts/container-check.sh [--pods] [--compose] $CHECK_OPTIONS"
   cat <<'TEXT'
 
 Builds the image with buildah, runs it with podman and runc, and checks what the Dockerfile promises: what is in the
@@ -23,6 +23,7 @@ result. Needed are Debian's mirror and the npm registry. The machine's npm setti
 build secret, the CA file), and do not get into the image.
 
   --pods                 then run scripts/pod-check.sh with the same image
+  --compose              then run scripts/compose-check.sh with the same images
 TEXT
   check_options_usage
   cat <<'TEXT'
@@ -36,7 +37,7 @@ Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a mi
 TEXT
 }
 
-check_options 'pods' "$@"
+check_options 'pods compose' "$@"
 need unshare
 skip_if_impossible
 need buildah podman runc node npm
@@ -307,7 +308,7 @@ if ((failures > 0)); then
   exit 1
 fi
 echo "# all $count checks passed"
-if [[ $pods == yes ]]; then
+if [[ $pods == yes || $compose == yes ]]; then
   # podman in another namespace would find these containers, and not their processes.
   podman_ rm --force --time 2 runtime >/dev/null
   podman_ rm --force --time 2 gateway again >/dev/null
@@ -315,5 +316,7 @@ if [[ $pods == yes ]]; then
   options=(--work "$work" --storage-driver "$storage_driver")
   if [[ $official == yes ]]; then options+=(--official); fi
   # In namespaces of its own.
-  env -u THREADWARDEN_NAMESPACE TMPDIR="${TMPDIR%/tmp}" "$root/scripts/pod-check.sh" "${options[@]}"
+  check() { env -u THREADWARDEN_NAMESPACE TMPDIR="${TMPDIR%/tmp}" "$root/scripts/$1-check.sh" "${options[@]}"; }
+  if [[ $pods == yes ]]; then check pod; fi
+  if [[ $compose == yes ]]; then check compose; fi
 fi
