@@ -3,9 +3,15 @@
 # system, without capabilities or network. See --help.
 set -euo pipefail
 
+root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/image/containers.sh
+source "$root/scripts/image/containers.sh"
+# shellcheck source=scripts/image/builds.sh
+source "$root/scripts/image/builds.sh"
+
 usage() {
+  echo "scripts/container-check.sh [--pods] [--compose] $CHECK_OPTIONS"
   cat <<'TEXT'
-scripts/container-check.sh [--official] [--storage-driver NAME] [--work FOLDER] [--pods] [--or-skip] [--keep]
 
 Builds the image with buildah, runs it with podman and runc, and checks what the Dockerfile promises: what is in the
 image and what is not, that a second build gives the same digest, that the image for the other architecture has that
@@ -16,13 +22,11 @@ the npm registry for the build; the few libraries that Node needs, Node at distr
 result. Needed are Debian's mirror and the npm registry. The machine's npm settings are used (registry, ~/.npmrc as a
 build secret, the CA file), and do not get into the image.
 
-  --official             use the base images that the Dockerfile names, pulled from their registries, instead
-  --storage-driver NAME  how layers are stored: overlay (default), or vfs where overlay cannot be mounted (slower)
-  --work FOLDER          work there and leave it behind; what another script has built there is not built again
   --pods                 then run scripts/pod-check.sh with the same image
-  --or-skip              where the machine allows no containers, say why and exit with 0
-  --keep                 leave the working folder behind, and say where it is
-  --help                 this text
+  --compose              then run scripts/compose-check.sh with the same images
+TEXT
+  check_options_usage
+  cat <<'TEXT'
 
 Run it as root on Debian, after node scripts/setup.mjs --only-containers.
 With qemu-user-static, the image for the other architecture is also started.
@@ -33,49 +37,12 @@ Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a mi
 TEXT
 }
 
-official=no
-storage_driver=overlay
-keep=no
-work=
-or_skip=no
-pods=no
-arguments=("$@")
-while (($# > 0)); do
-  case $1 in
-    --official) official=yes ;;
-    --storage-driver)
-      storage_driver=${2:?--storage-driver needs a name}
-      shift
-      ;;
-    --work)
-      work=${2:?--work needs a folder}
-      shift
-      ;;
-    --or-skip) or_skip=yes ;;
-    --pods) pods=yes ;;
-    --keep) keep=yes ;;
-    --help | -h)
-      usage
-      exit 0
-      ;;
-    *)
-      echo "container-check: unknown option $1; see --help" >&2
-      exit 2
-      ;;
-  esac
-  shift
-done
-
-root=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=scripts/image/containers.sh
-source "$root/scripts/image/containers.sh"
-# shellcheck source=scripts/image/builds.sh
-source "$root/scripts/image/builds.sh"
+check_options 'pods compose' "$@"
 need unshare
 skip_if_impossible
 need buildah podman runc node npm
 if [[ $official == no ]]; then need apt-get dpkg-deb; fi
-enter_namespace "${arguments[@]}"
+enter_namespace "$@"
 
 image=localhost/threadwarden:check
 other=$(if [[ $machine == amd64 ]]; then echo arm64; else echo amd64; fi)
@@ -341,7 +308,7 @@ if ((failures > 0)); then
   exit 1
 fi
 echo "# all $count checks passed"
-if [[ $pods == yes ]]; then
+if [[ $pods == yes || $compose == yes ]]; then
   # podman in another namespace would find these containers, and not their processes.
   podman_ rm --force --time 2 runtime >/dev/null
   podman_ rm --force --time 2 gateway again >/dev/null
@@ -349,5 +316,7 @@ if [[ $pods == yes ]]; then
   options=(--work "$work" --storage-driver "$storage_driver")
   if [[ $official == yes ]]; then options+=(--official); fi
   # In namespaces of its own.
-  env -u THREADWARDEN_NAMESPACE TMPDIR="${TMPDIR%/tmp}" "$root/scripts/pod-check.sh" "${options[@]}"
+  check() { env -u THREADWARDEN_NAMESPACE TMPDIR="${TMPDIR%/tmp}" "$root/scripts/$1-check.sh" "${options[@]}"; }
+  if [[ $pods == yes ]]; then check pod; fi
+  if [[ $compose == yes ]]; then check compose; fi
 fi

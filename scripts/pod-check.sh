@@ -2,9 +2,15 @@
 # Runs the manifests of deploy/kubernetes as pods of podman, with the real runtime and a real issuer. See --help.
 set -euo pipefail
 
+root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=scripts/image/containers.sh
+source "$root/scripts/image/containers.sh"
+# shellcheck source=scripts/image/builds.sh
+source "$root/scripts/image/builds.sh"
+
 usage() {
+  echo "scripts/pod-check.sh $CHECK_OPTIONS"
   cat <<'TEXT'
-scripts/pod-check.sh [--official] [--storage-driver NAME] [--work FOLDER] [--or-skip] [--keep]
 
 Builds the image of the gateway and that of the examples, makes pods from the overlays in deploy/kubernetes, runs them
 with `podman kube play`, and checks:
@@ -16,12 +22,9 @@ with `podman kube play`, and checks:
 
 What podman cannot do as a kubelet does is listed in docs/how-to/deploy/pods-of-podman.md.
 
-  --official             use the base images that the Dockerfiles name, pulled from their registries
-  --storage-driver NAME  how layers are stored: overlay (default), or vfs where overlay cannot be mounted (slower)
-  --work FOLDER          work there and leave it behind; what another script has built there is not built again
-  --or-skip              where the machine allows no containers, say why and exit with 0
-  --keep                 leave the working folder behind, and say where it is
-  --help                 this text
+TEXT
+  check_options_usage
+  cat <<'TEXT'
 
 Run it as root on Debian, after npm run setup and node scripts/setup.mjs --only-containers.
 kubectl 1.21 or newer is that of npm run test:manifests, an installed one, or one that KUBECTL in the environment names.
@@ -31,42 +34,7 @@ Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a mi
 TEXT
 }
 
-official=no
-storage_driver=overlay
-keep=no
-work=
-or_skip=no
-arguments=("$@")
-while (($# > 0)); do
-  case $1 in
-    --official) official=yes ;;
-    --storage-driver)
-      storage_driver=${2:?--storage-driver needs a name}
-      shift
-      ;;
-    --work)
-      work=${2:?--work needs a folder}
-      shift
-      ;;
-    --or-skip) or_skip=yes ;;
-    --keep) keep=yes ;;
-    --help | -h)
-      usage
-      exit 0
-      ;;
-    *)
-      echo "pod-check: unknown option $1; see --help" >&2
-      exit 2
-      ;;
-  esac
-  shift
-done
-
-root=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=scripts/image/containers.sh
-source "$root/scripts/image/containers.sh"
-# shellcheck source=scripts/image/builds.sh
-source "$root/scripts/image/builds.sh"
+check_options '' "$@"
 kubectl=${KUBECTL:-}
 # The one that the tests of the manifests have unpacked.
 for found in "$root"/testing/deploy/node_modules/.programs/*/kubectl kubectl; do
@@ -83,7 +51,7 @@ version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
 revision=unknown
 epoch=1700000000
 
-enter_namespace "${arguments[@]}"
+enter_namespace "$@"
 assemble_bases "$machine"
 # container-check.sh may have built it.
 once_in_folder gateway 'the image of the gateway' build_gateway "$machine" "$gateway" "$root"

@@ -63,7 +63,7 @@ function installChromium() {
 /** What builds and runs images, which only root can do here. */
 function installContainers() {
   if (process.getuid?.() !== 0) return
-  const names = ['buildah', 'podman', 'runc', 'netavark', 'catatonit', 'iptables', 'iproute2']
+  const names = ['buildah', 'podman', 'runc', 'netavark', 'aardvark-dns', 'catatonit', 'iptables', 'iproute2', 'docker-compose']
   const missing = names.filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
   for (const name of missing) installDebian(name, 'the checks of the image need it')
 }

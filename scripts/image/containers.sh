@@ -1,10 +1,62 @@
 # Sourced by the scripts that build or run images: a private place for buildah and podman, steps and checks.
-# The script that sources it has set `keep`, `work`, `or_skip` and `storage_driver`.
+# The script that sources it has a function `usage`, and sets `keep`, `work`, `or_skip` and `storage_driver`, itself or with check_options.
 # shellcheck shell=bash
 
 program=$(basename "$0" .sh)
 uid=65532
 machine=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+
+# The options of all checks, for their usage().
+CHECK_OPTIONS="[--official] [--storage-driver NAME] [--work FOLDER] [--or-skip] [--keep]"
+check_options_usage() {
+  cat <<'TEXT'
+  --official             use the base images that the Dockerfiles name, pulled from their registries
+  --storage-driver NAME  how layers are stored: overlay (default), or vfs where overlay cannot be mounted (slower)
+  --work FOLDER          work there and leave it behind; what another script has built there is not built again
+  --or-skip              where the machine allows no containers, say why and exit with 0
+  --keep                 leave the working folder behind, and say where it is
+  --help                 this text
+TEXT
+}
+
+# check_options FLAGS ARGUMENT… reads the options of a check. FLAGS are those of this check alone, separated by blanks; each
+# sets the variable of its name to yes.
+check_options() {
+  local flags=$1 name
+  shift
+  official=no
+  storage_driver=overlay
+  work=
+  or_skip=no
+  keep=no
+  for name in $flags; do declare -g "${name//-/_}=no"; done
+  while (($# > 0)); do
+    name=${1#--}
+    case $1 in
+      --official | --or-skip | --keep) declare -g "${name//-/_}=yes" ;;
+      --storage-driver | --work)
+        if (($# < 2)); then
+          echo "$program: $1 needs a value; see --help" >&2
+          exit 2
+        fi
+        declare -g "${name//-/_}=$2"
+        shift
+        ;;
+      --help | -h)
+        usage
+        exit 0
+        ;;
+      *)
+        if [[ $1 != --* || " $flags " != *" $name "* ]]; then
+          echo "$program: unknown option $1; see --help" >&2
+          exit 2
+        fi
+        declare -g "${name//-/_}=yes"
+        ;;
+    esac
+    shift
+  done
+}
 
 # need PROGRAM… exits with 2 if one is missing.
 need() {

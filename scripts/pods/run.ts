@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { stringify } from 'yaml'
 import { startAgent } from '../../examples/agent.ts'
-import { makeExchanges, print, type Exchanges } from '../../examples/demo-exchanges.ts'
+import { makeExchanges, type Exchanges } from '../../examples/demo-exchanges.ts'
 import { ORIGIN, SERVICE_HEADER } from '../../examples/demo-gateway.ts'
 import { throughGateway } from '../../examples/demo-steps.ts'
 import { forgedToken } from '../../examples/forged-token.ts'
@@ -17,6 +17,7 @@ import { call, runInput } from '../../testing/support/client.ts'
 import { startServer } from '../../testing/support/postgres-server.ts'
 import { loadService, type Told } from '../../testing/support/service.ts'
 import { until } from '../../testing/support/until.ts'
+import { makeChecks } from '../image/checks.ts'
 import { IMAGES, makeVolumes, preStop, readOverlay, writePod, writeVolume, type Overlay } from './manifests.ts'
 import { makePodman, NETWORK, type Podman } from './podman.ts'
 
@@ -27,15 +28,7 @@ const closers: (() => unknown)[] = []
 /** The part of a test that loadService uses. */
 const scope = { teardown: (close: () => unknown) => void closers.push(close) }
 
-let failed = 0
-let count = 0
-function check(what: string, isTrue: boolean, detail: unknown = ''): void {
-  count += 1
-  if (!isTrue) failed += 1
-  print(
-    `${isTrue ? 'ok' : 'not ok'} ${count} - ${what}\n${isTrue ? '' : `#   ${typeof detail === 'string' ? detail : JSON.stringify(detail)}\n`}`,
-  )
-}
+const { check, conclude } = makeChecks()
 
 /** What all pods share: an issuer and an agent in this process, at the address of the host. */
 interface World {
@@ -382,5 +375,4 @@ try {
 } finally {
   for (const close of closers.reverse()) await close()
 }
-print(`1..${count}\n# ${failed === 0 ? `all ${count} checks passed` : `${failed} of ${count} checks failed`}\n`)
-process.exitCode = failed === 0 ? 0 : 1
+conclude()

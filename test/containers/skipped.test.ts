@@ -1,4 +1,4 @@
-/** Where containers cannot run, the checks of the image and of pods say why, and do not count as passed unless that is asked for. */
+/** Where containers cannot run, the checks of the image, of pods and of the Compose file say why, and do not count as passed unless that is asked for. */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { test } from 'tap'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { ROOT } from '../suites/suites.ts'
 
-for (const script of ['container-check', 'pod-check']) {
+for (const script of ['container-check', 'pod-check', 'compose-check']) {
   void test(script, (t) => {
     const { folder, remove } = makeFolder()
     t.teardown(remove)
@@ -24,6 +24,7 @@ for (const script of ['container-check', 'pod-check']) {
     t.match(skipped.stdout, `${script}: SKIPPED, nothing was checked: ${reason}`)
     t.match(run(), { status: 2, stdout: '', stderr: `${script}: ${reason}` })
     t.match(run('--all'), { status: 2, stderr: `${script}: unknown option --all; see --help` })
+    t.match(run('--work'), { status: 2, stderr: `${script}: --work needs a value; see --help` })
     t.match(run('--help'), { status: 0, stdout: `scripts/${script}.sh` })
     t.end()
   })
