@@ -129,20 +129,22 @@ const REACHES: Readonly<Record<Service, readonly string[]>> = {
 async function networks(podman: Podman): Promise<void> {
   for (const service of SERVICES) {
     const open = ADDRESSES.filter((address) => reach(podman, service, address) === 'open')
-    check(`${service} reaches ${REACHES[service].join(', ')} and nothing else`, `${open}` === `${REACHES[service]}`, open)
+    check(`${service} reaches ${REACHES[service].join(', ')} and nothing else`, open.join() === REACHES[service].join(), open)
   }
   const ports = [4000, 4100, 5432, 8080, 8081, 9090]
   const open: number[] = []
   for (const port of ports) if (await isOpen(port)) open.push(port)
-  check('this machine reaches the gateway and Prometheus, and no other port', `${open}` === '8080,9090', open)
+  check('this machine reaches the gateway and Prometheus, and no other port', open.join() === '8080,9090', open)
 }
 
-async function used(compose: Compose): Promise<string> {
-  const signIn = async (user: string): Promise<string> => {
-    const words = ['node', 'examples/issuer.ts', 'token', '--issuer', 'http://issuer:4100', '--user', user]
-    return (await compose('exec', '-T', 'issuer', ...words)).trim()
-  }
-  const [alice, bob] = [await signIn('alice'), await signIn('bob')]
+/** As docs/how-to/deploy/compose.md has it. */
+async function signIn(compose: Compose, user: string): Promise<string> {
+  const words = ['node', 'examples/issuer.ts', 'token', '--issuer', 'http://issuer:4100', '--user', user]
+  return (await compose('exec', '-T', 'issuer', ...words)).trim()
+}
+
+async function used(compose: Compose): Promise<void> {
+  const [alice, bob] = [await signIn(compose, 'alice'), await signIn(compose, 'bob')]
   const run = await call(`${GATEWAY}/agent/default/run`, { token: alice, body: runInput('t-1') })
   check('alice runs the agent', run.status === 200 && run.text.includes('RUN_FINISHED'), run)
   const read = (token?: string): Promise<{ status: number }> =>
@@ -154,7 +156,6 @@ async function used(compose: Compose): Promise<string> {
   check('Prometheus has every alert rule', [...text.matchAll(/"name":"Threadwarden/g)].length === wanted, text)
   await until(async () => (await pause(200), (await call(`${PROMETHEUS}/targets`)).text.includes('"health":"up"')))
   check('Prometheus reads the metrics of the gateway', true)
-  return bob
 }
 
 async function replaced(podman: Podman, compose: Compose): Promise<void> {
@@ -163,9 +164,7 @@ async function replaced(podman: Podman, compose: Compose): Promise<void> {
   await compose('down')
   await compose('up', '-d', '--no-build')
   await untilHealthy(podman)
-  const words = ['node', 'examples/issuer.ts', 'token', '--issuer', 'http://issuer:4100', '--user', 'bob']
-  const bob = (await compose('exec', '-T', 'issuer', ...words)).trim()
-  const { status } = await call(`${GATEWAY}/agent/default/run`, { token: bob, body: runInput('t-1') })
+  const { status } = await call(`${GATEWAY}/agent/default/run`, { token: await signIn(compose, 'bob'), body: runInput('t-1') })
   check('after all containers were replaced, the thread still belongs to alice', status === 403, status)
 }
 
