@@ -36,7 +36,7 @@ export interface Installation {
 }
 
 export function makeInstallation(t: Test): Installation {
-  const { folder, remove } = makeFolder()
+  const { folder, remove } = makeFolder('on disk')
   t.teardown(remove)
   const home = join(folder, 'home')
   const [bin, installed] = [join(home, 'bin'), join(home, 'node_modules/threadwarden')]
