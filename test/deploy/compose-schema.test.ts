@@ -38,6 +38,8 @@ void test('the Compose file fits the schema of the Compose specification', async
   }
   const text = readFileSync(join(ROOT, 'deploy/compose.yaml'), 'utf8')
   t.same(errors(text), [])
-  t.match(errors(text.replace('  read_only: true', '  readonly: true')), ['/services/gateway must NOT have additional properties'])
+  t.match(errors(text.replace('  read_only: true', '  readonly: true')), [
+    '/services/gateway must NOT have additional properties',
+  ])
   t.match(errors(text.replace('internal: true', 'internal: yes please')), [/\/networks\/runtime\/internal must be/])
 })
