@@ -41,9 +41,7 @@ skip_if_impossible
 need buildah podman runc npm ip docker-compose
 if [[ $official == no ]]; then need apt-get dpkg-deb; fi
 
-version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
-revision=unknown
-epoch=1700000000
+describe_builds unknown
 # image_of NAME is the image in the Compose file whose name ends so.
 image_of() { sed -n "s|^ *image: \(\(.*/\)*$1:.*\)|\1|p" "$root/deploy/compose.yaml"; }
 
@@ -103,8 +101,7 @@ services() {
 enter_namespace "$@"
 assemble_bases "$machine"
 once_in_folder gateway 'the image of the gateway' build_gateway "$machine" localhost/threadwarden:check "$root"
-once_in_folder examples 'the image of the examples' build "$machine" localhost/threadwarden-examples:check "$root" \
-  --file "$root/examples/Dockerfile" --ignorefile "$root/examples/Dockerfile.dockerignore"
+once_in_folder examples 'the image of the examples' build_examples "$machine" localhost/threadwarden-examples:check "$root"
 if [[ $official == no ]]; then
   once_in_folder services 'the images of PostgreSQL and Prometheus, from Debian' services
 else
@@ -115,13 +112,7 @@ podman_ tag localhost/threadwarden:check "$(image_of threadwarden)"
 # As the API of Docker reads a short name.
 podman_ tag localhost/threadwarden-examples:check "docker.io/library/$(image_of threadwarden-examples)"
 
-# podman's own limits, and that of the Compose file, may be more than a machine allows.
-cat >"$work/containers.conf" <<'TOML'
-[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-log_driver = "k8s-file"
-TOML
-export CONTAINERS_CONF=$work/containers.conf
+limit_containers
 # Its timers for health checks are those of systemd; scripts/compose/run.ts runs the checks.
 export DISABLE_HC_SYSTEMD=true
 

@@ -46,9 +46,7 @@ enter_namespace "$@"
 
 image=localhost/threadwarden:check
 other=$(if [[ $machine == amd64 ]]; then echo arm64; else echo amd64; fi)
-version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
-revision=0123456789abcdef0123456789abcdef01234567
-epoch=1700000000
+describe_builds 0123456789abcdef0123456789abcdef01234567
 
 assemble_bases "$machine" "$other"
 # What goes to the build, as it is now: the builds below compare, so a change of a file meanwhile must not count.

@@ -47,24 +47,15 @@ if [[ $official == no ]]; then need apt-get dpkg-deb; fi
 
 gateway=localhost/threadwarden:check
 examples=localhost/threadwarden-examples:check
-version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
-revision=unknown
-epoch=1700000000
+describe_builds unknown
 
 enter_namespace "$@"
 assemble_bases "$machine"
 # container-check.sh may have built it.
 once_in_folder gateway 'the image of the gateway' build_gateway "$machine" "$gateway" "$root"
-once_in_folder examples 'the image of the examples' build "$machine" "$examples" "$root" \
-  --file "$root/examples/Dockerfile" --ignorefile "$root/examples/Dockerfile.dockerignore"
+once_in_folder examples 'the image of the examples' build_examples "$machine" "$examples" "$root"
 
-# podman's own limits may be more than a machine allows.
-cat >"$work/containers.conf" <<'TOML'
-[containers]
-default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
-log_driver = "k8s-file"
-TOML
-export CONTAINERS_CONF=$work/containers.conf
+limit_containers
 
 "$kubectl" kustomize "$root/deploy/kubernetes/overlays/sidecar" >"$work/sidecar.yaml"
 "$kubectl" kustomize "$root/deploy/kubernetes/overlays/standalone" >"$work/standalone.yaml"

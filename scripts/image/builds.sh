@@ -1,5 +1,5 @@
 # Sourced by the scripts that build images: base images without a registry, and the build.
-# The script that sources it has set `root`, `official` and `epoch`, and has sourced containers.sh.
+# The script that sources it has set `root` and `official`, has sourced containers.sh, and sets `epoch`, itself or with describe_builds.
 # shellcheck shell=bash
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -130,6 +130,13 @@ assemble_bases() {
 # ---------------------------------------------------------------------------------------------------------------------
 # Builds
 
+# describe_builds REVISION sets what the images of a check say of themselves.
+describe_builds() {
+  version=$(sed -n 's/^  "version": "\(.*\)",/\1/p' "$root/package.json")
+  revision=$1
+  epoch=1700000000
+}
+
 # build ARCHITECTURE IMAGE CONTEXT OPTION… builds a Dockerfile. The time of every file and of the image is $epoch.
 build() {
   local architecture=$1 image=$2 context=$3 npmrc=$work/npmrc
@@ -159,4 +166,9 @@ build_gateway() {
   build "$architecture" "$image" "$context" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=$version" \
     --build-arg "REVISION=$revision" \
     --label "org.opencontainers.image.created=$(date --utc --date "@$epoch" +%Y-%m-%dT%H:%M:%SZ)" "$@"
+}
+
+# build_examples ARCHITECTURE IMAGE CONTEXT builds the image of the example runtime and issuer.
+build_examples() {
+  build "$@" --file "$3/examples/Dockerfile" --ignorefile "$3/examples/Dockerfile.dockerignore"
 }

@@ -122,6 +122,16 @@ enter_namespace() {
   trap 'exit 143' TERM
 }
 
+# podman's own limits, and those of a Compose file, may be more than a machine allows.
+limit_containers() {
+  cat >"$work/containers.conf" <<'TOML'
+[containers]
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+log_driver = "k8s-file"
+TOML
+  export CONTAINERS_CONF=$work/containers.conf
+}
+
 buildah_() { buildah "${store[@]}" "$@"; }
 podman_() {
   podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none "$@"
