@@ -85,7 +85,10 @@ async function run(part: Part, postgres: string, onFailure: 'goes on' | 'stops')
   const lane = async (): Promise<void> => {
     while (waiting.length > 0) {
       await runProcess(waiting, environment, (result) => {
-        results.push(result)
+        // A file that passed may be told again, when its process has ended badly.
+        const earlier = results.findIndex(({ file }) => file === result.file)
+        if (earlier === -1) results.push(result)
+        else results[earlier] = result
         if (!result.passed) process.stdout.write(`${part.name}: ${result.file} failed\n`)
         if (!result.passed && onFailure === 'stops') waiting.length = 0
         tell(part, results)
