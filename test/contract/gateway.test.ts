@@ -1,10 +1,10 @@
 /** The gateway in front of a runtime of 1.54, which reads paths more generously than 1.75 and has fewer of them. */
 import { test, type Test } from 'tap'
 import { startOldRuntime } from '../../examples/runtime-1.54/runtime.ts'
-import type { RuntimeRequest } from '../../examples/runtime.ts'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { gateBefore } from '../../testing/support/gated.ts'
 import { head, sendRaw } from '../../testing/support/raw.ts'
+import { ofCallers } from '../../testing/support/stack.ts'
 import { until } from '../../testing/support/until.ts'
 import type { Mode } from './runtimes.ts'
 
@@ -19,11 +19,6 @@ async function start(t: Test, adapter: Adapter, mode: Mode) {
   const gated = await gateBefore(t, runtime.url, { config: { upstream: { transport: 'auto' } } })
   await gated.gateway.ready()
   return { runtime, ...gated }
-}
-
-/** What was asked for a caller; what the gateway asks on its own account has no request id. */
-function callers(requests: readonly RuntimeRequest[]): readonly string[] {
-  return requests.filter(({ headers }) => 'x-request-id' in headers).map(({ method, url }) => `${method} ${url}`)
 }
 
 const ADAPTERS: readonly Adapter[] = ['express', 'hono']
@@ -46,7 +41,7 @@ for (const adapter of ADAPTERS) {
       t.same([unknown.status, unknown.text], [200, ''], 'or is empty')
       const stop = await call(`${agent}/stop/${thread}`, { method: 'POST', token: alice })
       t.match([stop.status, stop.json], [200, { stopped: false }])
-      t.not(callers(runtime.requests).length, 0, 'the runtime was asked')
+      t.not(ofCallers(runtime.requests).length, 0, 'the runtime was asked')
 
       runtime.requests.length = 0
       for (const [path, body] of [
@@ -57,7 +52,7 @@ for (const adapter of ADAPTERS) {
         const refused = await call(`${agent}${path}`, { method: 'POST', token: bob, ...(body !== undefined && { body }) })
         t.same([refused.status, codeOf(refused)], [403, 'not-owner'], path)
       }
-      t.same(callers(runtime.requests), [], 'nothing of which reached it')
+      t.same(ofCallers(runtime.requests), [], 'nothing of which reached it')
     })
   }
 
@@ -94,7 +89,7 @@ for (const adapter of ADAPTERS) {
       const answer = await call(`${base}${path}`, { method, token: alice, ...(body !== undefined && { body }) })
       t.equal(answer.status, 404, `${method} ${path}`)
     }
-    t.same(callers(runtime.requests), [])
+    t.same(ofCallers(runtime.requests), [])
   })
 
   void test(`1.54 ${adapter}, multi-route: other spellings of its paths end at the gateway`, async (t) => {
@@ -116,9 +111,12 @@ for (const adapter of ADAPTERS) {
     ]) {
       t.match(await post(path), /^HTTP\/1\.1 40[04] /, path)
     }
-    t.same(callers(runtime.requests), [])
+    t.same(ofCallers(runtime.requests), [])
     t.match(await post('/api/copilotkit/agent/default/run'), /^HTTP\/1\.1 200 /, 'the one spelling does not')
-    t.same(callers(runtime.requests), ['POST /api/copilotkit/agent/default/run'])
+    t.same(
+      ofCallers(runtime.requests).map(({ method, url }) => `${method} ${url}`),
+      ['POST /api/copilotkit/agent/default/run'],
+    )
   })
 }
 

@@ -5,6 +5,7 @@ import { makeFolder } from '../../testing/support/gateway.ts'
 import { startPostgres } from '../../testing/support/postgres.ts'
 import { manyFirstRuns } from '../../testing/races/first-runs.ts'
 import type { StoreAddress } from '../../testing/races/places.ts'
+import { sampleOf } from '../../testing/support/sample.ts'
 
 const SIZE = { users: 100, gateways: 4, rounds: 4, seed: 1, random: Math.random } as const
 
@@ -14,13 +15,17 @@ async function isRight(t: Test, address: StoreAddress): Promise<void> {
   t.match(tally, { attempted: SIZE.users * SIZE.rounds, confirmed: SIZE.rounds, lost: 0, doubled: 0 })
 }
 
-void test('on one SQLite file', async (t) => {
-  const { folder, remove } = makeFolder()
-  t.teardown(remove)
-  await isRight(t, { store: `sqlite:${join(folder, 'ownership.db')}` })
-})
+/** A name, and how a test finds its store. */
+const STORES: readonly (readonly [string, (t: Test) => string | Promise<string>])[] = [
+  ['on one PostgreSQL database', async (t) => (await startPostgres(t)).url],
+  [
+    'on one SQLite file',
+    (t) => {
+      const { folder, remove } = makeFolder()
+      t.teardown(remove)
+      return `sqlite:${join(folder, 'ownership.db')}`
+    },
+  ],
+]
 
-void test('on one PostgreSQL database', async (t) => {
-  const { url } = await startPostgres(t)
-  await isRight(t, { store: url })
-})
+for (const [name, place] of sampleOf(STORES, 2)) void test(name, async (t) => isRight(t, { store: await place(t) }))

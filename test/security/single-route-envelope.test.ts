@@ -8,6 +8,7 @@ import { call, runInput } from '../../testing/support/client.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
 import type { Pair } from '../../testing/support/pair.ts'
 import { testEachUpstream } from '../../testing/support/pairs.ts'
+import { sampleOf } from '../../testing/support/sample.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { BASE, BODY_TARGETS, codeIn, run } from './thread-routes.ts'
 
@@ -185,18 +186,18 @@ void testEachUpstream('on every other path an envelope is what the path says, or
     'resource/request': 404,
     'agent/run': 404,
   }
-  for (const [name, [envelope]] of Object.entries(ENVELOPES)) {
+  const addressed = [
+    ...Object.entries(paths).map(([path, status]) => ({ target: `${BASE}/${path}`, expected: [status] })),
+    // The base with a slash.
+    { target: `${BASE}/`, expected: [400] },
+    ...['/', '/api', '/other/api/copilotkit', '/api/copilotkit-2'].map((target) => ({ target, expected: [404] })),
+    ...BODY_TARGETS.map(({ target }) => ({ target, expected: [400, 'thread-id-invalid'] })),
+  ]
+  for (const [at, [name, [envelope]]] of Object.entries(ENVELOPES).entries()) {
     const body = JSON.stringify(envelope)
-    for (const [path, status] of Object.entries(paths)) {
-      t.equal((await gateway.ask({ target: `${BASE}/${path}`, token: alice, body })).status, status, `${name} at ${path}`)
-    }
-    t.equal((await gateway.ask({ target: `${BASE}/`, token: alice, body })).status, 400, `${name} at the base with a slash`)
-    for (const target of ['/', '/api', '/other/api/copilotkit', '/api/copilotkit-2']) {
-      t.equal((await gateway.ask({ target, token: alice, body })).status, 404, `${name} at ${target}`)
-    }
-    for (const { target } of BODY_TARGETS) {
+    for (const { target, expected } of sampleOf(addressed, 4, at)) {
       const answer = await gateway.ask({ target, token: alice, body })
-      t.same([answer.status, codeIn(answer)], [400, 'thread-id-invalid'], `${name} at ${target}`)
+      t.same([answer.status, codeIn(answer)].slice(0, expected.length), expected, `${name} at ${target}`)
     }
   }
   t.equal(upstream.beginnings(), before)
@@ -212,10 +213,10 @@ void testEachUpstream('an envelope beside an own thread is dropped from every bo
     ['POST', `${BASE}/transcribe`, { audio: 'AAAA' }] as const,
     ['DELETE', `${BASE}/threads/mine`, { agentId: 'default' }] as const,
   ]
-  for (const [method, target, own] of bodies) {
-    for (const [name, [envelope]] of Object.entries(ENVELOPES)) {
-      // A deleted thread takes part no longer.
-      if (method === 'DELETE' && name !== 'agent/run') continue
+  for (const [at, [method, target, own]] of bodies.entries()) {
+    const all = Object.entries(ENVELOPES)
+    // A deleted thread takes part no longer.
+    for (const [name, [envelope]] of method === 'DELETE' ? all.slice(0, 1) : sampleOf(all, 4, at)) {
       const body = JSON.stringify({ ...envelope, httpMethod: 'GET', ...own })
       t.equal((await gateway.ask({ method, target, token: alice, body })).status, 200, `${name} at ${target}`)
       const arrived = upstream.requests.at(-1)!

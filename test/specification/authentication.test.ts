@@ -3,6 +3,7 @@ import { createSign, generateKeyPairSync } from 'node:crypto'
 import { end } from 'tap'
 import { codeOf, runInput } from '../../testing/support/client.ts'
 import { stackEachPair } from '../../testing/support/pair-stacks.ts'
+import { ofCallers } from '../../testing/support/stack.ts'
 
 const testEachStack = stackEachPair({
   config: { upstream: { headers: { 'X-Service-Token': 'the-servers' } } },
@@ -67,7 +68,7 @@ void testEachStack('authentication 2: the token is verified, not believed', asyn
     t.equal(answer.status, 401)
     t.equal(codeOf(answer), 'credential-invalid')
   }
-  t.same(stack.runtime.requests, [])
+  t.same(ofCallers(stack.runtime.requests), [])
 })
 
 void testEachStack(
@@ -82,7 +83,7 @@ void testEachStack(
       t.equal(codeOf(answer), 'credential-missing')
       t.equal(answer.headers.get('www-authenticate'), 'Bearer')
     }
-    t.same(stack.runtime.requests, [], 'nothing reached the upstream')
+    t.same(ofCallers(stack.runtime.requests), [], 'nothing reached the upstream')
   },
 )
 
@@ -161,10 +162,10 @@ void testEachStack(
       token: stack.tokens.alice,
       headers: { 'x-service-token': 'the-browsers', 'x-user-id': 'bob' },
     })
-    const { rawHeaders = [] } = stack.runtime.requests.at(-1) ?? {}
+    const { rawHeaders = [] } = ofCallers(stack.runtime.requests).at(-1) ?? {}
     const names = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
     t.equal(names.filter((name) => name === 'x-service-token').length, 1)
-    t.equal(stack.runtime.requests.at(-1)?.headers['x-service-token'], 'the-servers')
+    t.equal(ofCallers(stack.runtime.requests).at(-1)?.headers['x-service-token'], 'the-servers')
     t.notOk(names.includes('x-user-id'), 'identity never comes from a header that a caller could send')
   },
 )

@@ -6,7 +6,7 @@ import { end } from 'tap'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import type { Pair } from '../../testing/support/pair.ts'
 import { stackEachPair } from '../../testing/support/pair-stacks.ts'
-import type { Stack } from '../../testing/support/stack.ts'
+import { ofCallers, type Stack } from '../../testing/support/stack.ts'
 
 const alices = crypto.randomUUID()
 
@@ -29,7 +29,7 @@ for (const part of ['events', 'state'] as const) {
       t.equal(codeOf(foreign), 'not-found')
       const missing = await stack.call(`${stack.base}/threads/${crypto.randomUUID()}/${part}`, { token: stack.tokens.bob })
       t.equal(missing.text, foreign.text, 'a foreign thread and one that does not exist look the same')
-      t.same(stack.runtime.requests, [])
+      t.same(ofCallers(stack.runtime.requests), [])
       const own = await stack.call(`${stack.base}/threads/${alices}/${part}`, { token: stack.tokens.alice })
       t.equal(own.status, 200)
       t.equal(own.text, (await direct(stack, pair, `/threads/${alices}/${part}`)).text, 'the owner reads what the runtime has')
@@ -55,10 +55,10 @@ for (const [name, method, path] of THREAD_ROUTES) {
       t.equal(refused.status, 403)
       t.equal(codeOf(refused), 'not-owner')
     }
-    t.same(stack.runtime.requests, [])
+    t.same(ofCallers(stack.runtime.requests), [])
     const own = await ask(stack.tokens.alice, alices)
     t.ok([200, 422].includes(own.status), `the owner gets the runtime's own answer (${own.status})`)
-    t.equal(stack.runtime.requests.length, 1)
+    t.equal(ofCallers(stack.runtime.requests).length, 1)
   })
 }
 
@@ -75,7 +75,7 @@ for (const route of ['run', 'connect', 'suggest'] as const) {
         t.equal(refused.status, 403, `whatever agent is named: ${agent}`)
         t.equal(codeOf(refused), 'not-owner')
       }
-      t.same(stack.runtime.requests, [])
+      t.same(ofCallers(stack.runtime.requests), [])
       const own = await stack.call(`${stack.base}/agent/default/${route}`, {
         token: stack.tokens.alice,
         body: runInput(alices, 'again'),

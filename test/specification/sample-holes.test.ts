@@ -5,7 +5,7 @@
 import { end } from 'tap'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { stackEachPair } from '../../testing/support/pair-stacks.ts'
-import { startStack, type Stack } from '../../testing/support/stack.ts'
+import { ofCallers, startStack, type Stack } from '../../testing/support/stack.ts'
 
 const alices = crypto.randomUUID()
 
@@ -17,7 +17,7 @@ const testEachStack = stackEachPair({ runtime: { debug: true, exposeMemoryRoutes
 async function asBob(stack: Stack, path: string, options: { method?: string; body?: unknown } = {}) {
   stack.runtime.requests.length = 0
   const answer = await stack.call(`${stack.base}${path}`, { ...options, token: stack.tokens.bob })
-  return { answer, received: stack.runtime.requests.map((request) => `${request.method} ${request.url}`) }
+  return { answer, received: ofCallers(stack.runtime.requests).map(({ method, url }) => `${method} ${url}`) }
 }
 
 void testEachStack('hole 1: suggest checks the threadId of its body', async (t, stack) => {

@@ -10,17 +10,18 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startServer } from '../../testing/support/postgres-server.ts'
-import { FILE_LIMIT_MS, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT } from './suites.ts'
+import type { EXTENT } from '../../testing/support/sample.ts'
+import { FILE_LIMIT_MS, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT, sampleFiles } from './suites.ts'
 import type { FileResult } from './worker.ts'
 
 const USAGE = `Runs the tests of this repository.
 
   npm test                               what has to pass in minutes
-  npm run test:all                       what takes longer, and every pair of transports
+  npm run test:all                       what takes longer, and all of what npm test samples
   npm run test:suites [NAME…|FILE…]      suites by name, or files; without either, all of them
   npx tap FILE…                          files, each in a process of its own
 
-Suites: quick, long (all others), pairs, ${LONG_SUITES.map(({ name }) => name).join(', ')}
+Suites: quick, long (all others), pairs, samples, ${LONG_SUITES.map(({ name }) => name).join(', ')}
 
   --list   shows the files instead of running them
   --bail   starts no further file after one that failed
@@ -30,16 +31,20 @@ Suites: quick, long (all others), pairs, ${LONG_SUITES.map(({ name }) => name).j
 interface Part {
   readonly name: string
   readonly files: readonly string[]
-  readonly environment: Readonly<Record<string, string>>
+  /** How much its tests run of what is sampled (testing/support/sample.ts). */
+  readonly extent: typeof EXTENT
 }
 
+/** Those of long files first, so that short ones fill the processes at the end. */
 const PARTS: readonly Part[] = [
-  { name: 'quick', files: quickFiles(), environment: {} },
-  { name: 'pairs', files: pairFiles(), environment: { THREADWARDEN_TEST_PAIRS: 'all' } },
-  ...LONG_SUITES.map((suite) => ({ name: suite.name, files: longFiles(suite), environment: {} })),
+  ...LONG_SUITES.map((suite) => ({ name: suite.name, files: longFiles(suite), extent: 'all' as const })),
+  { name: 'pairs', files: pairFiles(), extent: 'others' },
+  { name: 'samples', files: sampleFiles(), extent: 'all' },
+  { name: 'quick', files: quickFiles(), extent: 'sample' },
 ]
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
+const HOOKS = new URL('hooks.ts', import.meta.url).href
 
 /** How many processes run files: one more than cores, because tests wait for answers and for other processes. */
 const AT_ONCE = availableParallelism() + 1
@@ -78,25 +83,31 @@ function makeTemporary(): string | null {
 /** Every how many files there is a line of progress where the output is no terminal. */
 const SOME = 40
 
-async function run(part: Part, postgres: string, onFailure: 'goes on' | 'stops'): Promise<readonly FileResult[]> {
-  const environment = { ...process.env, THREADWARDEN_TEST_POSTGRES: postgres, ...part.environment }
-  const waiting = [...part.files]
-  const results: FileResult[] = []
+/** The files of all parts wait together, so that no process is idle while a part ends with one long file. */
+async function run(parts: readonly Part[], postgres: string, onFailure: 'goes on' | 'stops'): Promise<readonly FileResult[]> {
+  const queues = Object.values(Object.groupBy(parts, ({ extent }) => extent)).map((alike) => ({
+    waiting: alike.flatMap(({ files }) => files),
+    extent: alike[0]?.extent,
+    // A file that passed may be told again, when its process has ended badly.
+    results: new Map<string, FileResult>(),
+  }))
+  const total = queues.reduce((sum, { waiting }) => sum + waiting.length, 0)
+  const results = (): readonly FileResult[] => queues.flatMap((queue) => [...queue.results.values()])
   const lane = async (): Promise<void> => {
-    while (waiting.length > 0) {
-      await runProcess(waiting, environment, (result) => {
-        // A file that passed may be told again, when its process has ended badly.
-        const earlier = results.findIndex(({ file }) => file === result.file)
-        if (earlier === -1) results.push(result)
-        else results[earlier] = result
-        if (!result.passed) process.stdout.write(`${part.name}: ${result.file} failed\n`)
-        if (!result.passed && onFailure === 'stops') waiting.length = 0
-        tell(part, results)
+    for (;;) {
+      const queue = queues.find(({ waiting }) => waiting.length > 0)
+      if (queue === undefined) return
+      const environment = { ...process.env, THREADWARDEN_TEST_POSTGRES: postgres, THREADWARDEN_TEST_EXTENT: queue.extent }
+      await runProcess(queue.waiting, environment, (result) => {
+        queue.results.set(result.file, result)
+        if (!result.passed) process.stdout.write(`${result.file} failed\n`)
+        if (!result.passed && onFailure === 'stops') for (const { waiting } of queues) waiting.length = 0
+        tell(results(), total)
       })
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, lane))
-  return results
+  return results()
 }
 
 /**
@@ -108,7 +119,11 @@ async function runProcess(
   environment: NodeJS.ProcessEnv,
   onResult: (result: FileResult) => void,
 ): Promise<void> {
-  const child = spawn(process.execPath, [WORKER], { cwd: ROOT, env: environment, stdio: ['ignore', 'pipe', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['--import', HOOKS, WORKER], {
+    cwd: ROOT,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+  })
   const closed = once(child, 'close') as Promise<[number | null, string | null]>
   let written: string[] = []
   for (const stream of [child.stdout, child.stderr]) {
@@ -149,10 +164,10 @@ async function runProcess(
   }
 }
 
-function tell({ name, files }: Part, results: readonly FileResult[]): void {
+function tell(results: readonly FileResult[], total: number): void {
   const failed = results.filter(({ passed }) => !passed).length
-  const text = `${name}: ${results.length} of ${files.length} files, ${failed} failed`
-  const isLast = results.length === files.length
+  const text = `${results.length} of ${total} files, ${failed} failed`
+  const isLast = results.length === total
   if (process.stdout.isTTY) process.stdout.write(`\r${text}${isLast ? '\n' : ''}`)
   else if (isLast || results.length % SOME === 0) process.stdout.write(`${text}\n`)
 }
@@ -208,7 +223,7 @@ async function main(): Promise<number> {
   }
   const isAsked = (name: string): boolean => positionals.includes(name) || (positionals.includes('long') && name !== 'quick')
   const suites = PARTS.filter(({ name }) => positionals.length === 0 || isAsked(name))
-  const parts = named.length === 0 ? suites : [...suites, { name: 'files', files: named, environment: {} }]
+  const parts = named.length === 0 ? suites : [...suites, { name: 'files', files: named, extent: 'sample' as const }]
   if (values.list) {
     for (const { name, files } of parts) process.stdout.write(`${name}\n${files.map((file) => `  ${file}\n`).join('')}`)
     return 0
@@ -223,12 +238,9 @@ async function main(): Promise<number> {
   const configured = process.env['THREADWARDEN_TEST_POSTGRES']
   const server = configured === undefined ? await startServer({ settings: WITHOUT_DISK }) : null
   const postgres = configured ?? `postgres://postgres@127.0.0.1:${server?.port}/postgres`
-  const results: FileResult[] = []
+  let results: readonly FileResult[] = []
   try {
-    for (const part of parts) {
-      results.push(...(await run(part, postgres, values.bail ? 'stops' : 'goes on')))
-      if (values.bail && results.some(({ passed }) => !passed)) break
-    }
+    results = await run(parts, postgres, values.bail ? 'stops' : 'goes on')
   } finally {
     await server?.remove()
   }

@@ -80,11 +80,22 @@ export const LONG_SUITES: readonly Suite[] = [
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },
 ]
 
-/** The files with tests that run for one pair of transports in `npm test`, and for every pair in `npm run test:all`. */
+/** Where `npm test` leaves out pairs of transports, which the suite `pairs` runs. */
 export function pairFiles(): readonly string[] {
-  return files(['test/**/*.test.ts']).filter((file) =>
-    /\btest(FirstPair|Unbridged)\(/.test(readFileSync(`${ROOT}/${file}`, 'utf8')),
+  const samples = sampleFiles()
+  return quickThatCall('testEachPair|testEachUpstream|testFirstPair|testUnbridged|stackEachPair').filter(
+    (file) => !samples.includes(file),
   )
+}
+
+/** Where `npm test` leaves out other cases: the suite `samples` runs these files whole. */
+export function sampleFiles(): readonly string[] {
+  return quickThatCall('sampleOf')
+}
+
+function quickThatCall(functions: string): readonly string[] {
+  const call = new RegExp(`\\b(?:${functions})\\(`)
+  return quickFiles().filter((file) => call.test(readFileSync(`${ROOT}/${file}`, 'utf8')))
 }
 
 export function quickFiles(): readonly string[] {

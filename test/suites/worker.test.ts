@@ -10,10 +10,11 @@ import { ROOT } from './suites.ts'
 import type { FileResult } from './worker.ts'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
+const HOOKS = new URL('hooks.ts', import.meta.url).href
 
 /** What the process says of a file, which is its only one, and how it ends. */
 async function run(t: Test, file: string): Promise<{ result: FileResult; code: number | null; stderr: string }> {
-  const child = spawn(process.execPath, [WORKER], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, ['--import', HOOKS, WORKER], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   const closed = once(child, 'close') as Promise<[number | null]>
   const stderr = text(child.stderr as NodeJS.ReadableStream)
@@ -43,4 +44,9 @@ void test('a file that throws when it is over', async (t) => {
   t.equal(result.passed, true)
   t.equal(code, 1)
   t.match(stderr, 'thrown later')
+})
+
+void test('no package follows each promise and socket', async (t) => {
+  const { result } = await run(t, 'domain.ts')
+  t.equal(result.passed, true, result.said.join('\n'))
 })

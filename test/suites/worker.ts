@@ -2,7 +2,6 @@
  * Runs test files one after another in this process: what a file needs of Node, tap and the gateway is loaded and compiled once.
  * The runner (run.ts) names the files.
  */
-import { registerHooks } from 'node:module'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -11,19 +10,6 @@ import { pathToFileURL } from 'node:url'
 import { t as root, type Test } from 'tap'
 import { enter } from './current-file.ts'
 import { FILE_LIMIT_MS, ROOT } from './suites.ts'
-
-const CURRENT_FILE = new URL('current-file.ts', import.meta.url).href
-const DOMAIN = new URL('domain.ts', import.meta.url).href
-const OF_TESTS = [new URL('..', import.meta.url).href, new URL('../../testing/', import.meta.url).href]
-
-registerHooks({
-  resolve(specifier, context, next) {
-    const { parentURL = '' } = context
-    if (specifier === 'async-hook-domain') return { url: DOMAIN, shortCircuit: true }
-    const isOfTest = parentURL !== CURRENT_FILE && OF_TESTS.some((folder) => parentURL.startsWith(folder))
-    return specifier === 'tap' && isOfTest ? { url: CURRENT_FILE, shortCircuit: true } : next(specifier, context)
-  },
-})
 
 export interface FileResult {
   readonly file: string

@@ -2,7 +2,7 @@
 import { after, before, type Test } from 'tap'
 import { sayOnFailure } from './decided.ts'
 import { PAIRS_EVERYWHERE, pairName, type Pair } from './pair.ts'
-import { testEachPair } from './pairs.ts'
+import { chosenPairs, testEachPair } from './pairs.ts'
 import { startSharedStack, type Stack, type StackOptions } from './stack.ts'
 
 /** A test that runs once for each pair, with the stack of that pair. */
@@ -14,9 +14,10 @@ export type TestEachStack = (name: string, body: (t: Test, stack: Stack, pair: P
  */
 export function stackEachPair(options: StackOptions = {}, prepare?: (stack: Stack) => Promise<unknown>): TestEachStack {
   const stacks = new Map<string, Stack>()
+  const pairs = chosenPairs(PAIRS_EVERYWHERE)
   before(async () => {
-    for (const pair of PAIRS_EVERYWHERE) stacks.set(pairName(pair), await startSharedStack({ ...options, pair }))
-    for (const pair of PAIRS_EVERYWHERE) await prepare?.(stacks.get(pairName(pair))!)
+    for (const pair of pairs) stacks.set(pairName(pair), await startSharedStack({ ...options, pair }))
+    for (const pair of pairs) await prepare?.(stacks.get(pairName(pair))!)
   })
   after(async () => {
     for (const stack of stacks.values()) await stack.close()

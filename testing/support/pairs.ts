@@ -2,6 +2,35 @@
 import { test, type Test } from 'tap'
 import { reasonAgainst } from './not-in-process.ts'
 import { pairName, USUAL_PAIRS, type Pair } from './pair.ts'
+import { EXTENT } from './sample.ts'
+
+/** What stands for the others in `npm test`: each transport on each side, with a bridge between them, and the hooks. */
+const isOfSample = ({ client, upstream, place }: Pair): boolean => client !== upstream || place === 'in-process'
+
+/** Those of some pairs for which a test runs. */
+function chosen(pairs: readonly Pair[], sample: readonly Pair[]): readonly Pair[] {
+  if (EXTENT === 'all') return pairs
+  return EXTENT === 'others' ? pairs.filter((pair) => !sample.includes(pair)) : sample
+}
+
+/** Those of some pairs for which `testEachPair` runs its tests. */
+export function chosenPairs(pairs: readonly Pair[]): readonly Pair[] {
+  return chosen(pairs, pairs.filter(isOfSample))
+}
+
+function testPairs(name: string, body: (t: Test, pair: Pair) => unknown, pairs: readonly Pair[]): Promise<unknown> {
+  // It would run for one pair, as often as there are pairs.
+  if (body.length < 2) throw new Error(`${name}: takes no pair`)
+  const possible = pairs.filter(({ place }) => place === 'proxy' || reasonAgainst(name) === null)
+  if (possible.length === 0) return Promise.resolve()
+  return test(name, async (t) => {
+    for (const pair of possible) {
+      await t.test(pairName(pair), async (one) => {
+        await body(one, pair)
+      })
+    }
+  })
+}
 
 /**
  * A test that runs once for each pair, with everything of its own each time; not in process if there is a reason against it
@@ -13,16 +42,7 @@ export function testEachPair(
   body: (t: Test, pair: Pair) => unknown,
   pairs: readonly Pair[] = USUAL_PAIRS,
 ): Promise<unknown> {
-  // It would run for one pair, as often as there are pairs.
-  if (body.length < 2) throw new Error(`${name}: takes no pair`)
-  return test(name, async (t) => {
-    for (const pair of pairs) {
-      if (pair.place === 'in-process' && reasonAgainst(name) !== null) continue
-      await t.test(pairName(pair), async (one) => {
-        await body(one, pair)
-      })
-    }
-  })
+  return testPairs(name, body, chosenPairs(pairs))
 }
 
 /** A test of requests that stand on the wire as they are written here: once for each upstream, and in process. */
@@ -34,15 +54,13 @@ export function testEachUpstream(name: string, body: (t: Test, pair: Pair) => un
   )
 }
 
-/**
- * A test of what reads neither a body nor an id: the first pair stands for all in `npm test`. `npm run test:all` runs every pair.
- */
+/** A test of what reads neither a body nor an id: in `npm test`, the first pair stands for all. */
 export function testFirstPair(
   name: string,
   body: (t: Test, pair: Pair) => unknown,
   pairs: readonly Pair[] = USUAL_PAIRS,
 ): Promise<unknown> {
-  return testEachPair(name, body, process.env['THREADWARDEN_TEST_PAIRS'] === 'all' ? pairs : pairs.slice(0, 1))
+  return testPairs(name, body, chosen(pairs, pairs.slice(0, 1)))
 }
 
 /**

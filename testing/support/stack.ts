@@ -2,7 +2,7 @@
 import type { Test } from 'tap'
 import { startAgent, type Agent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
-import { clearThreads, startRuntime, type Runtime, type RuntimeOptions } from '../../examples/runtime.ts'
+import { clearThreads, startRuntime, type Runtime, type RuntimeOptions, type RuntimeRequest } from '../../examples/runtime.ts'
 import { sayOnFailure } from './decided.ts'
 import { startDeployment } from './deployment.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
@@ -40,6 +40,11 @@ export interface StackOptions {
   readonly runtime?: RuntimeOptions
   /** A ready configuration in place of the usual one, with what its references name besides issuer and runtime. */
   readonly deployment?: { readonly name: string; readonly environment?: Readonly<Record<string, string>> }
+}
+
+/** What was asked for callers: what the gateway asks on its own account, at any time, has no request id. */
+export function ofCallers(requests: readonly RuntimeRequest[]): readonly RuntimeRequest[] {
+  return requests.filter(({ headers }) => 'x-request-id' in headers)
 }
 
 /** Starts a stack for one test: it ends with the test, and a failing assertion says what its gateway has decided. */
