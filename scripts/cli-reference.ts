@@ -32,6 +32,7 @@ The examples call \`threadwarden\`. The [installation](../how-to/deploy/in-front
 | 2 | wrong usage: the command did nothing |
 | 3 | only \`explain\`: the gateway refuses the request, or the audit line is not decided as before |
 
+| 78 | only \`serve\`: the configuration is invalid. 78 is \`EX_CONFIG\` of sysexits(3) |
 The section of each command says what its codes mean.
 `
 

@@ -32,7 +32,11 @@ apply an invalid change: the log, /readyz and a metric report it. Changes of lis
 As a systemd service with Type=notify, the gateway reports when it listens, reloads and stops. With WatchdogSec=, systemd restarts
 it if its event loop or a worker does not answer. With listen.fd, it takes the socket of a .socket unit.`,
   options: { config: CONFIG },
-  exitCodes: { 0: 'stopped by a signal', 1: 'invalid configuration, or the start failed' },
+  exitCodes: {
+    0: 'stopped by a signal',
+    1: 'the start failed',
+    78: 'invalid configuration: a new attempt fails in the same way',
+  },
   examples: ['threadwarden serve', 'threadwarden serve --config /etc/threadwarden/threadwarden.yaml'],
 
   async run(values, terminal) {
@@ -41,7 +45,7 @@ it if its event loop or a worker does not answer. With listen.fd, it takes the s
     const outcome = prepare(file, terminal.env)
     if (!outcome.ok) {
       printErrors(terminal, outcome.faults, values)
-      return EXIT.failure
+      return EXIT.configuration
     }
     const prepared = outcome.value
     let { states } = outcome
