@@ -1,5 +1,5 @@
 /** Writes a configuration that the gateway accepts, and replaces no file unasked. */
-import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, copyFileSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { faultLine, type Fault } from '../../document/fault.ts'
@@ -44,7 +44,8 @@ export function save(terminal: Terminal, out: string, force: boolean, text: stri
     }
     if (isStdout) write(terminal, text)
     else if (force) renameSync(draft, out)
-    else writeFileSync(out, text, { flag: 'wx', mode: MODE })
+    // A copy that fails, for example on a full disk, leaves no part of the file.
+    else copyFileSync(draft, out, constants.COPYFILE_EXCL)
     return prepared.value.warnings.map(named)
   } catch (error) {
     if (error instanceof CommandFailed || !(error instanceof Error) || !('code' in error)) throw error
