@@ -18,6 +18,7 @@ The examples call \`threadwarden\`. The [installation](../how-to/deploy/in-front
 
 - **Configuration**: a command reads the file that \`--config\` (\`-c\`) names. Without the option it reads the file that the environment variable \`THREADWARDEN_CONFIG\` names, or \`threadwarden.yaml\` in the working directory.
 - **Output**: results go to stdout, errors, warnings and progress to stderr. With \`--json\`, stdout has only JSON.
+- **Closed output**: if the reader of stdout closes it early, as \`head\` does, the command ends with exit code 1.
 - **Errors**: an error in a file names the file, the line, the key and the fix. List items in the path of a key are counted from 0: \`rules.0\` is the first rule.
 - **Colours**: on a terminal, outcomes, problems, warnings and errors have colours. \`NO_COLOR=1\` switches colours off. \`FORCE_COLOR=1\` switches them on where the output is not a terminal. JSON never has colours.
 - **Version**: \`threadwarden --version\` (\`-v\`) prints the version.
@@ -31,6 +32,7 @@ The examples call \`threadwarden\`. The [installation](../how-to/deploy/in-front
 | 1 | the command failed, or it has findings: errors, differences, failed tests, conflicts |
 | 2 | wrong usage: the command did nothing |
 | 3 | only \`explain\`: the gateway refuses the request, or the audit line is not decided as before |
+| 78 | only \`serve\`: the configuration is invalid. 78 is \`EX_CONFIG\` of sysexits(3) |
 
 The section of each command says what its codes mean.
 `

@@ -9,7 +9,7 @@ source "$root/scripts/image/containers.sh"
 source "$root/scripts/image/builds.sh"
 
 usage() {
-  echo "scripts/pod-check.sh $CHECK_OPTIONS"
+  echo "scripts/pod-check.sh [--stay] $CHECK_OPTIONS"
   cat <<'TEXT'
 
 Builds the image of the gateway and that of the examples, makes pods from the overlays in deploy/kubernetes, runs them
@@ -22,6 +22,7 @@ with `podman kube play`, and checks:
 
 What podman cannot do as a kubelet does is listed in docs/how-to/deploy/pods-of-podman.md.
 
+  --stay                 check nothing: keep the pod sidecar running until Ctrl+C, and print commands that reach it
 TEXT
   check_options_usage
   cat <<'TEXT'
@@ -34,7 +35,7 @@ Exit codes: 0 all checks passed, 1 a check or a step failed, 2 wrong usage, a mi
 TEXT
 }
 
-check_options '' "$@"
+check_options stay "$@"
 kubectl=${KUBECTL:-}
 # The one that the tests of the manifests have unpacked.
 for found in "$root"/testing/deploy/node_modules/.programs/*/kubectl kubectl; do
@@ -64,5 +65,7 @@ limit_containers
 # The network of the pods is in a namespace of its own: no rule of the machine's firewall changes.
 node=$root/node_modules/.bin/node
 # The checks wait for events without a limit of their own.
-THREADWARDEN_PODS=$work timeout --kill-after 30 1200 unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "$node" "$root/scripts/pods/run.ts" \
+limit=(timeout --kill-after 30 1200)
+if [[ $stay == yes ]]; then limit=(); fi
+THREADWARDEN_PODS=$work THREADWARDEN_STAY=$stay "${limit[@]}" unshare --net sh -ec 'ip link set lo up; exec "$@"' sh "$node" "$root/scripts/pods/run.ts" \
   podman "${store[@]}" --tmpdir "$work/libpod" --runtime runc --cgroup-manager cgroupfs --events-backend none

@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { stringify } from 'yaml'
 import { startAgent } from '../../examples/agent.ts'
-import { makeExchanges, type Exchanges } from '../../examples/demo-exchanges.ts'
+import { untilStopped } from '../../examples/command.ts'
+import { makeExchanges, print, type Exchanges } from '../../examples/demo-exchanges.ts'
 import { ORIGIN, SERVICE_HEADER } from '../../examples/demo-gateway.ts'
 import { throughGateway } from '../../examples/demo-steps.ts'
 import { forgedToken } from '../../examples/forged-token.ts'
@@ -298,6 +299,21 @@ async function terminated({ podman, tokens }: World, pod: Pod, overlay: Overlay)
   check('sidecar: the gateway ends with exit code 0', podman.state(gateway).exitCode === 0, podman.state(gateway))
 }
 
+/** A pod for a person, until a signal. */
+async function stay(world: World): Promise<void> {
+  const pod = await startPod(world, readOverlay(join(world.folder, '../sidecar.yaml')), 'sidecar')
+  await untilReady(world, pod)
+  const inside = `nsenter --net --target ${process.pid} curl --silent`
+  print(`
+The pod "sidecar" is ready. Ctrl+C ends it. Its files are in ${pod.folder}. As root, in another terminal:
+
+TOKEN=${world.tokens.alice}
+${inside} --header "authorization: Bearer $TOKEN" ${pod.url}${BASE}/info
+${inside} http://${pod.address}:8081/readyz
+`)
+  await untilStopped({ close: () => Promise.resolve() })
+}
+
 async function standalone(world: World): Promise<void> {
   const { podman, tokens } = world
   const overlay = readOverlay(join(world.folder, '../standalone.yaml'))
@@ -368,8 +384,11 @@ async function makeDatabase(port: number): Promise<void> {
 const folder = join(process.env['THREADWARDEN_PODS'] ?? '', 'pods')
 try {
   const world = await prepare(process.argv.slice(2), folder)
-  await sidecar(world)
-  await standalone(world)
+  if (process.env['THREADWARDEN_STAY'] === 'yes') await stay(world)
+  else {
+    await sidecar(world)
+    await standalone(world)
+  }
 } catch (error) {
   check('the checks run to their end', false, (error as Error).stack)
 } finally {

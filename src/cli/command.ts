@@ -3,8 +3,11 @@ import { parseArgs } from 'node:util'
 import { nearest } from '../document/nearest.ts'
 import type { Terminal } from './terminal.ts'
 
-/** `refused`: the command worked, and the request that it explains is refused. */
-export const EXIT = { fine: 0, failure: 1, usage: 2, refused: 3 } as const
+/**
+ * `refused`: the command worked, and the request that it explains is refused. `configuration`: EX_CONFIG of sysexits(3), by which
+ * a service manager knows that a restart does not help.
+ */
+export const EXIT = { fine: 0, failure: 1, usage: 2, refused: 3, configuration: 78 } as const
 
 /** `parseArgs` reads `type`, `short`, `default` and `multiple`; the rest is for help, reference and completion. */
 export interface Option {
@@ -30,7 +33,7 @@ interface Description<O extends Options> {
   /** Whole command lines. */
   readonly examples: readonly string[]
   /** What each exit code means; 2 is wrong usage by default. */
-  readonly exitCodes: Readonly<Record<0 | 1, string> & Partial<Record<2 | 3, string>>>
+  readonly exitCodes: Readonly<Record<0 | 1, string> & Partial<Record<2 | 3 | 78, string>>>
 }
 
 export interface Command extends Description<Options> {

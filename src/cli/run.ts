@@ -102,7 +102,7 @@ export function groupHelp(path: string, { summary, about, commands }: CommandGro
     '',
     `${path} COMMAND --help shows the options of a command.`,
     '',
-    'Exit codes: 0 success, 1 failure or findings, 2 wrong usage, 3 refused (explain).',
+    'Exit codes: 0 success, 1 failure or findings, 2 wrong usage, 3 refused (explain), 78 invalid configuration (serve).',
   ].join('\n')
 }
 

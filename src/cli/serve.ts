@@ -29,10 +29,15 @@ The gateway watches the configuration, its policies, secrets, keys and certifica
 seconds and does not interrupt requests. SIGHUP and POST /reload of the admin API apply a change at once. The gateway does not
 apply an invalid change: the log, /readyz and a metric report it. Changes of listeners, workers, audit and the store need a restart.
 
-As a systemd service with Type=notify, the gateway reports when it listens, reloads and stops. With WatchdogSec=, systemd restarts
-it if its event loop or a worker does not answer. With listen.fd, it takes the socket of a .socket unit.`,
+As a systemd service with Type=notify, the gateway reports when it is ready, reloads and stops. It is ready when it listens and has
+fetched the keys of every issuer, or failed to fetch them once. With WatchdogSec=, systemd restarts it if its event loop or a worker
+does not answer. With listen.fd, it takes the socket of a .socket unit.`,
   options: { config: CONFIG },
-  exitCodes: { 0: 'stopped by a signal', 1: 'invalid configuration, or the start failed' },
+  exitCodes: {
+    0: 'stopped by a signal',
+    1: 'the start failed',
+    78: 'invalid configuration: a new attempt fails in the same way',
+  },
   examples: ['threadwarden serve', 'threadwarden serve --config /etc/threadwarden/threadwarden.yaml'],
 
   async run(values, terminal) {
@@ -41,7 +46,7 @@ it if its event loop or a worker does not answer. With listen.fd, it takes the s
     const outcome = prepare(file, terminal.env)
     if (!outcome.ok) {
       printErrors(terminal, outcome.faults, values)
-      return EXIT.failure
+      return EXIT.configuration
     }
     const prepared = outcome.value
     let { states } = outcome
@@ -100,9 +105,13 @@ it if its event loop or a worker does not answer. With listen.fd, it takes the s
       () => states,
       () => reload(gateway, 'file'),
     )
-    manager?.notify(statusOf(gateway, 1, false), 'READY=1')
     const over = new AbortController()
-    if (manager !== null) void keepWatchdog(manager, () => gateway.answers(), over.signal)
+    if (manager !== null) {
+      manager.notify(statusOf(gateway, 1, false))
+      const isReady = await Promise.race([gateway.keysAttempted().then(() => true), stopSignal.then(() => false)])
+      if (isReady) manager.notify('READY=1')
+      void keepWatchdog(manager, () => gateway.answers(), over.signal)
+    }
     const signal = await stopSignal
     manager?.notify('STATUS=draining', 'STOPPING=1')
     unwatch()

@@ -90,9 +90,21 @@ export function columns(rows: readonly (readonly string[])[]): string {
     .join('\n')
 }
 
+/** Every text of a command for stdout, as it is. */
+export function write({ stdout }: Terminal, text: string): void {
+  if (stdout.listenerCount('error') === 0) stdout.on('error', endIfClosed)
+  stdout.write(text)
+}
+
+/** The reader of a pipe closed it because it needs no more: exit code 1, and no message. */
+function endIfClosed(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(1)
+}
+
 /** Prints one line to stdout. A terminal obeys nothing in it, whatever part a caller or an upstream chose. */
-export function print({ stdout }: Terminal, line: string): void {
-  stdout.write(`${harmless(line)}\n`)
+export function print(terminal: Terminal, line: string): void {
+  write(terminal, `${harmless(line)}\n`)
 }
 
 const STYLES: Readonly<Record<string, Style>> = { error: 'red', warning: 'yellow' }
@@ -105,10 +117,10 @@ export function complain({ stderr, env }: Terminal, line: string): void {
 }
 
 /** Prints lines to stdout. Each line was made harmless when it was built: a line end in a value would forge a line. */
-export function printLines({ stdout, env }: Terminal, text: string): void {
-  stdout.write(`${harmlessLines(text, stdout, env)}\n`)
+export function printLines(terminal: Terminal, text: string): void {
+  write(terminal, `${harmlessLines(text, terminal.stdout, terminal.env)}\n`)
 }
 
-export function printData({ stdout }: Terminal, value: unknown, indent = 2): void {
-  stdout.write(`${terminalJson(JSON.stringify(value, null, indent))}\n`)
+export function printData(terminal: Terminal, value: unknown, indent = 2): void {
+  write(terminal, `${terminalJson(JSON.stringify(value, null, indent))}\n`)
 }

@@ -16,6 +16,8 @@ export interface Gateway extends RunningGateway {
   readonly adminUrl: string | null
   /** Resolves with true when each process that serves callers has answered; with false if no process serves them. */
   answers(): Promise<boolean>
+  /** Resolves when each process that serves callers has the keys of every issuer, or has failed to fetch them once. */
+  keysAttempted(): Promise<void>
 }
 
 /** Only its health listener and the admin API are on the network. */
@@ -28,7 +30,7 @@ export interface InnerGateway extends RunningGateway {
 /** @throws StoreUnavailable, IssuerFaults, or the listener's error; nothing is left open then */
 export async function startGateway(prepared: Prepared, log: Logger, surroundings: Surroundings = {}): Promise<Gateway> {
   const { listen, health } = prepared.config
-  return assemble(prepared, log, surroundings, null, async ({ app, healthApp, running, listenForAdmin }) => {
+  return assemble(prepared, log, surroundings, null, async ({ app, healthApp, running, listenForAdmin, snapshots }) => {
     await (listen.fd === undefined ? listenOn(app, listen.host, listen.port) : listenOnSocket(app, listen.fd))
     await listenOn(healthApp, health.host, health.port)
     return {
@@ -37,6 +39,7 @@ export async function startGateway(prepared: Prepared, log: Logger, surroundings
       healthUrl: urlOf(healthApp),
       adminUrl: await listenForAdmin(),
       answers: () => Promise.resolve(true),
+      keysAttempted: () => snapshots.current().keysAttempted(),
     }
   })
 }

@@ -222,6 +222,9 @@ function connectionMetrics({ counter, gauge }: Register): ConnectionMetrics {
     'New connections while listen.connections were open: an idle one was closed for it, or it was refused.',
     ['outcome'],
   )
+  // An alert sees the first refusal only as a rise from 0.
+  over.inc({ outcome: 'idle-closed' }, 0)
+  over.inc({ outcome: 'refused' }, 0)
   return {
     connectionOpened: connections.inc.bind(connections),
     connectionClosed: connections.dec.bind(connections),

@@ -61,6 +61,8 @@ export interface ConfigSnapshot {
   recordOf(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Watches keys and upstreams from now on. Resolves when each upstream was probed or is unreachable. */
   begin(): Promise<void>
+  /** Resolves when the keys of each issuer are there, or the attempt to fetch them has failed. Rejects never. */
+  keysAttempted(): Promise<void>
   /** `for-now`: the permit is allowed, but no invalidation would report its end. */
   refusalNow(permit: Permit, origin: Origin): Promise<Refusal | 'for-now' | null>
   hiddenNow(permit: Permit, threadIds: readonly string[], origin: Origin): Promise<ReadonlySet<string>>
@@ -149,6 +151,9 @@ export function makeSnapshot(
     async begin() {
       keys = watchKeys(issuers, readiness, metrics.keys, log)
       await Promise.all(made.map(({ probe }) => probe.start()))
+    },
+    async keysAttempted() {
+      await Promise.all(issuers.map(({ keys: source }) => source.find(undefined)))
     },
     async refusalNow(permit, origin) {
       const known = adopt(permit.principal, origin)

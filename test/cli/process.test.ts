@@ -1,11 +1,17 @@
 /** The program as a process: each exit code, each stream and the environment, once. serve.test.ts has the signals. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { audited, READING } from '../../testing/support/audited.ts'
 import { own } from './deployment.ts'
 import { configFile, run } from '../../testing/support/program.ts'
+
+const PROGRAM = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
 void test('exit code 0: the result is on stdout', async (t) => {
   const { file } = configFile(t)
@@ -25,6 +31,32 @@ void test('exit code 2: wrong usage is on stderr', async (t) => {
     stderr: /^threadwarden validate: --config FILE is missing: THREADWARDEN_CONFIG is not set/,
   })
 })
+
+void test('a reader that has had enough ends a command, without a stack trace', async (t) => {
+  const { file, folder } = configFile(t)
+  const offline = ['--offline', '--upstream', 'http://127.0.0.1:1', '--issuer', 'https://login.example.com/']
+  const commands = [
+    ['--help'],
+    ['validate', '--config', file],
+    ['validate', '--json', '--config', file],
+    ['init', ...offline, '--out', join(folder, 'new.yaml')],
+    ['init', ...offline, '--out', '-'],
+  ]
+  const ended = await Promise.all(commands.map(intoClosedPipe))
+  t.same(
+    ended.map(({ code }) => code),
+    commands.map(() => 1),
+  )
+  for (const { stderr } of ended) t.notMatch(stderr, 'EPIPE')
+})
+
+async function intoClosedPipe(args: readonly string[]): Promise<{ readonly code: number | null; readonly stderr: string }> {
+  const line = ['-c', '"$@" | true; exit "${PIPESTATUS[0]}"', 'bash', process.execPath, PROGRAM, ...args]
+  const child = spawn('bash', line, { env: { PATH: process.env['PATH'] }, stdio: ['ignore', 'ignore', 'pipe'] })
+  const closed = once(child, 'close') as Promise<[number | null]>
+  const stderr = await text(child.stderr)
+  return { code: (await closed)[0], stderr }
+}
 
 void test('a line of the audit log is read from stdin', async (t) => {
   const { file } = configFile(t)

@@ -1,4 +1,4 @@
-/** A gateway that can't start says why on stderr and ends with exit code 1: it never stays up half. */
+/** A gateway that can't start says why on stderr and ends with exit code 1, or 78 for its configuration: it never stays up half. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { configFile, run as runProcess } from '../../testing/support/program.ts'
 void test('an invalid configuration is not served: every fault is told', async (t) => {
   const { file } = configFile(t, { 'listen.prot': 1, 'ownership.unknownThread': undefined })
   const { code, stdout, stderr } = await runProcess(t, ['serve', '--config', file])
-  t.same({ code, stdout }, { code: 1, stdout: '' })
+  t.same({ code, stdout }, { code: 78, stdout: '' })
   t.match(stderr, /^error: .*: ownership\.unknownThread: .*\nerror: .*: listen\.prot: is not a known key .*\n$/)
 })
 
@@ -18,7 +18,7 @@ void test('a file that is no YAML at all is told without a stack trace', async (
   for (const text of ['listen: *anywhere\n', 'listen: [\n', '']) {
     writeFileSync(file, text)
     const { code, stdout, stderr } = await run(t, ['serve', '--config', file])
-    t.same({ code, stdout }, { code: 1, stdout: '' }, JSON.stringify(text))
+    t.same({ code, stdout }, { code: 78, stdout: '' }, JSON.stringify(text))
     t.match(stderr, new RegExp(`^error: ${file}`))
     t.notMatch(stderr, /\n\s+at /)
   }

@@ -10,11 +10,13 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { connectServiceManager, keepWatchdog, passedSocketFault, socketKindFault } from '../../src/gateway/service-manager.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
+import { startKeyServer, type Answer } from '../../testing/support/key-server.ts'
 import { configFile, serving, type Line } from '../../testing/support/program.ts'
+import { jwkOf, PAIRS } from '../../testing/support/signing.ts'
 import { deferred, until } from '../../testing/support/until.ts'
 
 /** A `systemd-notify` that appends what it is told to a file, which has the place of the socket. */
@@ -37,8 +39,15 @@ function stubNotify(folder: string) {
   }
 }
 
-void test('it reports that it listens, also without its upstream, then each reload, its watchdog and its end', async (t) => {
-  const { file, folder } = configFile(t)
+/** The keys of its issuer are fetched. */
+function remoteIssuer(jwksUri: string) {
+  return {
+    'authentication.issuers.corp': { issuer: 'https://far.example/', audiences: ['chat'], algorithms: ['RS256'], jwksUri },
+  }
+}
+
+void test('it is ready also without its upstream and an issuer, then reports each reload, its watchdog and its end', async (t) => {
+  const { file, folder } = configFile(t, remoteIssuer('http://127.0.0.1:1/jwks'))
   const systemd = stubNotify(folder)
   const gateway = await serving(t, file, {
     environment: { ...systemd.environment, WATCHDOG_USEC: '40000' },
@@ -67,6 +76,39 @@ void test('it reports that it listens, also without its upstream, then each relo
       ['STATUS=draining', 'STOPPING=1'],
     ].flat(),
   )
+})
+
+/** A gateway that waits for keys, until they are given. */
+async function waitingForKeys(t: Test, workers: number) {
+  const keys = await startKeyServer(t)
+  const answer = deferred<Answer>()
+  keys.answers.set('/jwks', () => answer.promise)
+  const { file, folder } = configFile(t, { ...remoteIssuer(`${keys.url}/jwks`), workers })
+  const systemd = stubNotify(folder)
+  const gateway = await serving(t, file, { environment: systemd.environment })
+  const give = (): void => answer.resolve({ body: { keys: [jwkOf(PAIRS.rsa.publicKey, { kid: 'k1' })] } })
+  return { systemd, gateway, give }
+}
+
+void test('it is ready when each worker has the keys of its issuers', async (t) => {
+  const { systemd, gateway, give } = await waitingForKeys(t, 2)
+  gateway.signal('SIGHUP')
+  await systemd.told('RELOADING=1')
+  t.match(systemd.read().slice(0, 2), [/^STATUS=listening/, 'RELOADING=1'])
+  // The first one is that of the reload.
+  await systemd.told('READY=1')
+  give()
+  await systemd.told('READY=1', 2)
+  t.match(await gateway.end('SIGTERM'), { code: 0 })
+})
+
+void test('it stops while it waits for keys, and is never ready', async (t) => {
+  const { systemd, gateway, give } = await waitingForKeys(t, 1)
+  const ended = gateway.end('SIGTERM')
+  await systemd.told('STOPPING=1')
+  t.match(systemd.read(), [/^STATUS=listening/, 'STATUS=draining', 'STOPPING=1'])
+  give()
+  t.match(await ended, { code: 0 })
 })
 
 void test('a sender that ends is started again', async (t) => {

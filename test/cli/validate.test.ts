@@ -110,7 +110,7 @@ void test('two listeners on one port are a fault for validate as for serve', asy
   const { file } = configFile(t, { 'listen.port': 18_080, 'health.port': 18_080 })
   const message = /health\.port: is that of listen, too/
   t.match(await run(t, ['validate', '--config', file]), { code: 1, stderr: message })
-  t.match(await runProcess(t, ['serve', '--config', file]), { code: 1, stderr: message })
+  t.match(await runProcess(t, ['serve', '--config', file]), { code: 78, stderr: message })
 })
 
 void test('the configuration is that of -c, of the environment, or threadwarden.yaml in the working directory', async (t) => {

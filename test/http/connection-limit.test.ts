@@ -75,7 +75,7 @@ function request(token: string | undefined): Buffer {
 
 async function figures({ gateway }: Pick<GatedUpstream, 'gateway'>) {
   const text = await (await fetch(`${gateway.healthUrl}/metrics`)).text()
-  const of = (name: string): number => Number(new RegExp(`^threadwarden_${name} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  const of = (name: string): number => Number(new RegExp(`^threadwarden_${name} (\\d+)$`, 'm').exec(text)?.[1])
   return {
     open: of('open_connections'),
     closed: of('connections_over_limit_total\\{outcome="idle-closed"\\}'),

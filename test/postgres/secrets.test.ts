@@ -36,7 +36,7 @@ for (const [name, password] of [
 void t.test('a password in the URL of the store is not printed by a fault of that URL', async (test) => {
   const { file } = configFile(test, { 'ownership.store': `${server.url}?sslmode=off` })
   const { stdout, stderr, code } = await run(test, ['serve', '--config', file])
-  test.equal(code, 1)
+  test.equal(code, 78)
   test.match(stdout + stderr, /takes no parameters/)
   test.notMatch(stdout + stderr, SECRET)
 })

@@ -126,6 +126,11 @@ void test('systemd runs the shipped service: ready, hardened, reloaded, watched,
   t.equal(status, 0, 'the exposure level is at most 2.0; OK ends at 5.0')
   t.match(stdout, /Overall exposure level for threadwarden\.service: [01]\.\d OK/)
 
+  systemd.write({ version: 2 })
+  t.not(inside('systemctl', 'start', UNIT).status, 0)
+  t.same([show('ActiveState'), show('ExecMainStatus'), show('NRestarts')], ['failed', '78', '0'], 'it is not started again')
+  systemd.write({})
+
   systemd.systemctl(t, 'start', UNIT)
   t.equal(show('ActiveState'), 'active')
   t.match(show('StatusText'), /^listening on http:\/\/127\.0\.0\.1:\d+, configuration generation 1$/)

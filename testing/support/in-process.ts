@@ -54,6 +54,7 @@ async function start<Kind extends object>(
     healthUrl: hooks.healthUrl!,
     adminUrl: hooks.adminUrl,
     answers: () => Promise.resolve(true),
+    keysAttempted: untold,
     readiness: { set: untold, pending: untold, note: untold, notes: untold },
     config: untold,
     reopenAudit: untold,

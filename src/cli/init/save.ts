@@ -1,11 +1,11 @@
 /** Writes a configuration that the gateway accepts, and replaces no file unasked. */
-import { closeSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, copyFileSync, existsSync, mkdtempSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { faultLine, type Fault } from '../../document/fault.ts'
 import { prepare } from '../../snapshot/load.ts'
 import { CommandFailed } from '../command.ts'
-import { complain, type Terminal } from '../terminal.ts'
+import { complain, write, type Terminal } from '../terminal.ts'
 import { STDOUT } from './request.ts'
 
 /** Secrets stay in other files, but addresses are not for every user of the machine. */
@@ -42,9 +42,10 @@ export function save(terminal: Terminal, out: string, force: boolean, text: stri
       for (const { line: _line, ...fault } of prepared.faults) complain(terminal, `error: ${faultLine(named(fault))}`)
       throw new CommandFailed('nothing was written: correct the options')
     }
-    if (isStdout) terminal.stdout.write(text)
+    if (isStdout) write(terminal, text)
     else if (force) renameSync(draft, out)
-    else writeFileSync(out, text, { flag: 'wx', mode: MODE })
+    // A copy that fails, for example on a full disk, leaves no part of the file.
+    else copyFileSync(draft, out, constants.COPYFILE_EXCL)
     return prepared.value.warnings.map(named)
   } catch (error) {
     if (error instanceof CommandFailed || !(error instanceof Error) || !('code' in error)) throw error

@@ -38,6 +38,8 @@ export type PrimaryHandlers = {
 export type WorkerHandlers = {
   readonly figures: (asked: null) => Promise<Figures>
   readonly revocations: (asked: null) => Promise<void>
+  /** As ConfigSnapshot.keysAttempted. */
+  readonly keysAttempted: (asked: null) => Promise<void>
   /** The two steps of a change: first all workers prepare it, then all activate it. */
   readonly prepare: (next: Checked) => Promise<void>
   readonly activate: (asked: null) => Promise<void>

@@ -175,6 +175,7 @@ async function start(
     reload: reloadAll,
     reopenAudit: () => audit?.reopen(),
     answers: () => workerPool.answers(),
+    keysAttempted: () => workerPool.ask('keysAttempted', null),
     async stop(deadline, served) {
       own.set('shutting-down', 'the gateway is shutting down')
       const stopped = workerPool.stop(deadline)

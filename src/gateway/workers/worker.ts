@@ -35,6 +35,9 @@ const handlers: WorkerHandlers = {
     // After the stop no request arrives, and the store is closed.
     if (!stopped) await revocations.reload()
   },
+  async keysAttempted() {
+    await (await serving.promise).snapshots.current().keysAttempted()
+  },
   async prepare(prepared) {
     next = await (await serving.promise).snapshots.make(withSources(prepared))
   },
