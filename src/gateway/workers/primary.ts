@@ -175,7 +175,8 @@ async function start(
     reload: reloadAll,
     reopenAudit: () => audit?.reopen(),
     answers: () => workerPool.answers(),
-    keysAttempted: () => workerPool.ask('keysAttempted', null),
+    // A worker that ended meanwhile attempts it when it has been started again.
+    keysAttempted: () => workerPool.ask('keysAttempted', null).catch(() => undefined),
     async stop(deadline, served) {
       own.set('shutting-down', 'the gateway is shutting down')
       const stopped = workerPool.stop(deadline)
