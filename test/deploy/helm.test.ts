@@ -212,6 +212,14 @@ void test('the Ingress has a path for each public path, and time and room for st
   t.end()
 })
 
+void test('a Gateway verifies the name of the Service, or the one of the values', (t) => {
+  const names = RENDERED.flatMap(({ objects }) => objects)
+    .filter(({ kind }) => kind === 'BackendTLSPolicy')
+    .map(({ spec }) => (spec as { validation: { hostname: string } }).validation.hostname)
+  t.same(names, ['chat-threadwarden.chat.svc', 'chat.example.com'])
+  t.end()
+})
+
 void test('a hook of the values replaces the default one, and other settings of the container are merged', (t) => {
   const { pod } = workloadsOf(rendered(NEWEST, CASES.find(({ name }) => name.startsWith('sidecar with a hook'))!.values))[0]!
   t.same(pod.containers[0]?.lifecycle, { preStop: { sleep: { seconds: 105 } } })
