@@ -28,8 +28,11 @@ function valuesSchema(): unknown {
     definitions: Record<string, unknown>
   }
   const { $schema: _, required: __, ...configuration } = jsonSchema(configSchema)
-  const { ownership, upstream } = configuration['properties'] as Record<'ownership' | 'upstream', Record<string, unknown>>
+  type Keys = 'listen' | 'ownership' | 'upstream'
+  const { listen, ownership, upstream } = configuration['properties'] as Record<Keys, Record<string, unknown>>
   delete ownership['required']
+  // tls.secretName gives the files.
+  delete (listen['properties'] as Record<'tls', Record<string, unknown>>).tls['required']
   // The address of a runtime in the same pod is known.
   upstream['required'] = ['basePath']
   values.definitions['configuration'] = configuration

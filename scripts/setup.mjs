@@ -46,8 +46,10 @@ function installDebian(name, remedy) {
   // In run level 1, no service of a package starts.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   const options = { stdio: /** @type {const} */ ('inherit'), env }
+  // Two runs at once wait for each other with flock: apt-get itself waits for the locks of dpkg alone, for another program.
+  const aptGet = ['--timeout', '600', '/var/lib/apt/lists', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=600']
   const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
-    (words) => spawnSync('apt-get', ['-qq', ...words], options).status === 0,
+    (words) => spawnSync('flock', [...aptGet, ...words], options).status === 0,
   )
   if (isDone) return
   process.stderr.write(`${name} could not be installed: ${remedy}\n`)

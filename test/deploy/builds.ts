@@ -17,6 +17,8 @@ export interface Build {
   readonly path: string
   /** Added as an operator adds them to a copy of the overlay. */
   readonly components?: readonly string[]
+  /** The operator has written listen.tls in threadwarden.yaml. */
+  readonly hasTls?: true
   readonly surroundings: Surroundings
   /** Without a gateway of its own, there is nothing to check but the objects. */
   readonly isPart?: true
@@ -45,6 +47,34 @@ export const BUILDS: readonly Build[] = [
     path: 'overlays/standalone',
     components: ['gateway-api', 'monitoring'],
     surroundings: STANDALONE,
+  },
+  {
+    name: 'sidecar with TLS and an Ingress',
+    path: 'overlays/sidecar',
+    components: ['ingress', 'sidecar-tls'],
+    hasTls: true,
+    surroundings: {},
+  },
+  {
+    name: 'standalone with TLS and an Ingress',
+    path: 'overlays/standalone',
+    components: ['ingress', 'tls'],
+    hasTls: true,
+    surroundings: STANDALONE,
+  },
+  {
+    name: 'standalone with TLS and the Gateway API',
+    path: 'overlays/standalone',
+    components: ['gateway-api', 'tls', 'gateway-api-tls'],
+    hasTls: true,
+    surroundings: { ...STANDALONE, authorities: ['threadwarden-ca'] },
+  },
+  {
+    name: 'drop-in, installed with TLS',
+    path: 'overlays/drop-in/install',
+    components: ['tls'],
+    hasTls: true,
+    surroundings: { secrets: SECRETS, pods: [RUNTIME], isRuntimeOpen: true },
   },
   { name: 'drop-in, before', path: 'overlays/drop-in/existing', surroundings: { pods: [RUNTIME], isRuntimeOpen: true } },
   {
@@ -83,7 +113,23 @@ export function built({ path, components = [] }: Pick<Build, 'path' | 'component
   }
 }
 
-export const BUILT = BUILDS.map((build) => ({ ...build, objects: objectsIn(built(build)) }))
+const LISTEN_TLS = 'tls: { certificateFile: /etc/threadwarden/tls/tls.crt, keyFile: /etc/threadwarden/tls/tls.key }'
+
+/** The objects, with a change of threadwarden.yaml that an operator makes besides adding a component. */
+export function configured(objects: readonly KubernetesObject[], change: (text: string) => string): readonly KubernetesObject[] {
+  return objects.map((object) => {
+    const text = object.kind === 'ConfigMap' ? object.data?.['threadwarden.yaml'] : undefined
+    return text === undefined ? object : { ...object, data: { ...object.data, 'threadwarden.yaml': change(text) } }
+  })
+}
+
+export const BUILT = BUILDS.map((build) => {
+  const objects = objectsIn(built(build))
+  return {
+    ...build,
+    objects: build.hasTls === true ? configured(objects, (text) => text.replace('  port: 8080', `$&\n  ${LISTEN_TLS}`)) : objects,
+  }
+})
 
 export const objectsOf = (name: string): readonly KubernetesObject[] => BUILT.find((one) => one.name === name)!.objects
 

@@ -1,5 +1,6 @@
 /** Values of the Helm chart: what operators combine, and what the chart refuses. */
 import { readFileSync } from 'node:fs'
+import { AUTHORITY } from '../../testing/support/certificates.ts'
 import { ROOT } from '../suites/suites.ts'
 import type { Surroundings } from './findings.ts'
 
@@ -118,6 +119,59 @@ export const CASES: readonly Case[] = [
     kinds: { ...BASE, HTTPRoute: 1 },
   },
   {
+    name: 'TLS in the gateway, with a certificate of cert-manager and an Ingress',
+    values: merged(POSTGRES, {
+      tls: { secretName: 'gateway-tls', certificate: { enabled: true, issuerRef: { name: 'internal' } } },
+      ingress: { enabled: true },
+      certificate: { enabled: true },
+    }),
+    surroundings: AROUND,
+    kinds: { ...BASE, Ingress: 1, Certificate: 2 },
+  },
+  {
+    name: 'TLS in the gateway, with a Secret of the operator, client certificates and a port of its own',
+    values: merged(POSTGRES, {
+      tls: { secretName: 'gateway-tls' },
+      config: {
+        listen: { tls: { minVersion: 'TLSv1.3', clientCertificates: { ca: '/etc/threadwarden/clients.crt' } } },
+      },
+      files: { 'clients.crt': AUTHORITY },
+      service: { type: 'LoadBalancer', port: 443 },
+    }),
+    surroundings: { ...AROUND, secrets: { ...AROUND.secrets, 'gateway-tls': ['tls.crt', 'tls.key'] } },
+    kinds: BASE,
+  },
+  {
+    name: 'TLS from a Gateway to the gateway',
+    values: merged(POSTGRES, {
+      tls: { secretName: 'gateway-tls', certificate: { enabled: true, issuerRef: { kind: 'Issuer', name: 'internal' } } },
+      httpRoute: { enabled: true, parentRefs: [{ name: 'chat' }], backendCa: { configMap: 'internal-ca' } },
+    }),
+    surroundings: { ...AROUND, authorities: ['internal-ca'] },
+    kinds: { ...BASE, HTTPRoute: 1, Certificate: 1, BackendTLSPolicy: 1 },
+  },
+  {
+    name: 'TLS in the gateway with the certificate of the host, by files of the operator',
+    values: merged(POSTGRES, {
+      config: {
+        listen: { tls: { certificateFile: '/etc/threadwarden/tls/tls.crt', keyFile: '/etc/threadwarden/tls/tls.key' } },
+      },
+      extraVolumes: [{ name: 'own', secret: { secretName: 'chat-tls' } }],
+      extraVolumeMounts: [{ name: 'own', mountPath: '/etc/threadwarden/tls', readOnly: true }],
+      httpRoute: {
+        enabled: true,
+        parentRefs: [{ name: 'chat' }],
+        backendCa: { configMap: 'public-ca', hostname: 'chat.example.com' },
+      },
+    }),
+    surroundings: {
+      ...AROUND,
+      secrets: { ...AROUND.secrets, 'chat-tls': ['tls.crt', 'tls.key'] },
+      authorities: ['public-ca'],
+    },
+    kinds: { ...BASE, HTTPRoute: 1, BackendTLSPolicy: 1 },
+  },
+  {
     name: 'a Service for the runtime, and an open public port',
     values: merged(POSTGRES, {
       config: { upstream: { url: 'http://chat-threadwarden-upstream:4000' } },
@@ -132,6 +186,20 @@ export const CASES: readonly Case[] = [
     values: merged(STANDALONE, { persistence: { storageClass: 'fast', size: '5Gi', accessModes: ['ReadWriteOncePod'] } }),
     surroundings: AROUND,
     kinds: ON_VOLUME,
+  },
+  {
+    name: 'sidecar with TLS in the gateway',
+    values: merged(SIDECAR, {
+      tls: { secretName: 'gateway-tls', certificate: { enabled: true, issuerRef: { name: 'internal' } } },
+    }),
+    surroundings: {},
+    kinds: { ...ON_VOLUME, NetworkPolicy: 1, Certificate: 1 },
+  },
+  {
+    name: 'sidecar of an agent',
+    values: merged(SIDECAR, { config: { upstream: null, agents: { research: { url: 'http://127.0.0.1:4000' } } } }),
+    surroundings: {},
+    kinds: { ...ON_VOLUME, NetworkPolicy: 1 },
   },
   { name: 'sidecar on SQLite', values: SIDECAR, surroundings: {}, kinds: { ...ON_VOLUME, NetworkPolicy: 1 } },
   {
@@ -340,6 +408,90 @@ export const REFUSALS: readonly Refusal[] = [
     name: 'no upstream',
     values: merged(STANDALONE, { config: { upstream: null } }),
     message: /config\.upstream is missing.*Set config\.upstream\.url/,
+  },
+  {
+    name: 'no upstream of a sidecar',
+    values: merged(SIDECAR, { config: { upstream: null } }),
+    message: /config\.upstream is missing\. Set config\.upstream\.basePath/,
+  },
+  ...['certificateFile', 'keyFile'].map((key) => ({
+    name: `a certificate of tls.secretName and a ${key} of the configuration`,
+    values: merged(STANDALONE, {
+      tls: { secretName: 'gateway-tls' },
+      config: { listen: { tls: { [key]: '/etc/threadwarden/x.pem' } } },
+    }),
+    message: /both name the certificate.*Remove certificateFile and keyFile/,
+  })),
+  ...[{}, { minVersion: 'TLSv1.3' }, { certificateFile: '/etc/x' }, { keyFile: '/etc/x' }].map((tls) => ({
+    name: `listen.tls with nothing but ${Object.keys(tls).join()}`,
+    values: merged(STANDALONE, { config: { listen: { tls } } }),
+    message: /config\.listen\.tls has no certificate.*Set tls\.secretName/,
+  })),
+  {
+    name: 'a certificate of cert-manager without a Secret',
+    values: merged(STANDALONE, { tls: { certificate: { enabled: true, issuerRef: { name: 'internal' } } } }),
+    message: /tls\.certificate\.enabled needs tls\.secretName.*Set it/,
+  },
+  {
+    name: 'a certificate of cert-manager without an issuer',
+    values: merged(STANDALONE, { tls: { secretName: 'gateway-tls', certificate: { enabled: true } } }),
+    message: /tls\.certificate\.issuerRef\.name is missing.*Set it to an issuer/,
+  },
+  {
+    name: 'two certificates in one Secret',
+    values: merged(STANDALONE, {
+      tls: { secretName: 'chat-tls', certificate: { enabled: true, issuerRef: { name: 'internal' } } },
+      certificate: { enabled: true },
+    }),
+    message: /both write the Secret chat-tls.*Set tls\.secretName to another name/,
+  },
+  {
+    name: 'TLS from a Gateway to a gateway without it',
+    values: merged(STANDALONE, {
+      httpRoute: { enabled: true, parentRefs: [{ name: 'chat' }], backendCa: { configMap: 'internal-ca' } },
+    }),
+    message: /httpRoute\.backendCa needs TLS in the gateway.*Set tls\.secretName/,
+  },
+  {
+    name: 'TLS from no Gateway',
+    values: merged(STANDALONE, {
+      tls: { secretName: 'gateway-tls' },
+      httpRoute: { backendCa: { configMap: 'internal-ca' } },
+    }),
+    message: /httpRoute\.backendCa has no effect.*Set httpRoute\.enabled to true/,
+  },
+  {
+    name: 'TLS from a Gateway without a CA',
+    values: merged(STANDALONE, {
+      tls: { secretName: 'gateway-tls' },
+      httpRoute: { enabled: true, parentRefs: [{ name: 'chat' }], backendCa: { hostname: 'chat.example.com' } },
+    }),
+    message: /httpRoute\.backendCa\.configMap is missing.*Set it/,
+  },
+  {
+    name: 'a file in place of the folder of the certificate',
+    values: merged(STANDALONE, { files: { tls: 'x' } }),
+    message: /files|tls/,
+  },
+  {
+    name: 'a file in place of the folder of the secrets',
+    values: merged(STANDALONE, { files: { secrets: 'x' } }),
+    message: /files|secrets/,
+  },
+  {
+    name: 'an unknown value of TLS',
+    values: merged(STANDALONE, { tls: { secret: 'gateway-tls' } }),
+    message: /tls.*secret/,
+  },
+  {
+    name: 'an unknown kind of issuer',
+    values: merged(STANDALONE, { tls: { certificate: { issuerRef: { kind: 'issuer' } } } }),
+    message: /kind/,
+  },
+  {
+    name: 'an unknown value of the CA of the gateway',
+    values: merged(STANDALONE, { httpRoute: { backendCa: { secret: 'x' } } }),
+    message: /backendCa.*secret/,
   },
   {
     name: 'a drain as long as the grace period',

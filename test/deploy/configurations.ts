@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
+import { SERVER } from '../../testing/support/certificates.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { run } from '../../testing/support/program.ts'
 import { configurationOf } from './findings.ts'
@@ -24,6 +25,11 @@ export async function validateConfigurations(
     for (const [, path = ''] of here.matchAll(/\$\{file:([^}]+)\}/g)) {
       mkdirSync(dirname(path), { recursive: true })
       writeFileSync(path, 'a-secret-of-more-than-thirty-two-characters')
+    }
+    if (here.includes(`${folder}/tls/`)) {
+      mkdirSync(join(folder, 'tls'))
+      writeFileSync(join(folder, 'tls/tls.crt'), SERVER.cert)
+      writeFileSync(join(folder, 'tls/tls.key'), SERVER.key)
     }
     writeFileSync(join(folder, 'threadwarden.yaml'), here)
     const { code, stderr } = await run(t, ['validate', '--strict', '--config', join(folder, 'threadwarden.yaml')])

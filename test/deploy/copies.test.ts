@@ -32,3 +32,23 @@ void test('every image and version label of the manifests is that of the package
   t.same([...new Set(versions)], [packageJson.version])
   t.end()
 })
+
+/** Every `trustedProxies` in a text, also in examples that are no YAML of their own. */
+const trusted = (text: string): readonly string[] =>
+  Array.from(text.matchAll(/trustedProxies:\s*\[([^\]]*)\]/g), ([, networks = '']) => networks).flatMap((networks) =>
+    networks.split(',').map((network) => network.trim()),
+  )
+
+void test('no file trusts a proxy that the operator has not named, and examples name no more than 256 addresses', (t) => {
+  const files = globSync('{deploy,config,examples}/**/*.yaml', { cwd: ROOT, exclude: ['**/node_modules/**'] })
+  const networks = files.flatMap((file) => trusted(read(file)).map((network) => `${file}: ${network}`))
+  t.ok(networks.length >= 4, 'the overlays and the chart say that they trust none')
+  t.same(
+    networks.filter((one) => !one.endsWith(': ')),
+    [],
+  )
+  const examples = globSync('docs/**/*.md', { cwd: ROOT }).flatMap((file) => trusted(read(file)))
+  t.ok(examples.length > 0)
+  for (const example of examples) t.ok(Number(example.split('/')[1]) >= 24, example)
+  t.end()
+})

@@ -16,6 +16,8 @@ interface Change {
 const SIDECAR = 'sidecar'
 const EVERYTHING = 'standalone with everything and an Ingress'
 const ROUTE = 'standalone with the Gateway API'
+const TLS = 'standalone with TLS and an Ingress'
+const TLS_ROUTE = 'standalone with TLS and the Gateway API'
 const LOCKED = 'drop-in, locked'
 const POD = 'spec.template.spec'
 const GATEWAY = `${POD}.containers.0`
@@ -375,13 +377,88 @@ const CHANGES: readonly Change[] = [
   { build: ROUTE, at: ['HTTPRoute threadwarden', 'spec.rules.0.timeouts'], to: undefined, finding: /cuts streams/ },
   { build: ROUTE, at: ['HTTPRoute threadwarden', 'spec.parentRefs.0.name'], to: 'x', finding: /no Gateway x/ },
   { build: ROUTE, at: ['Certificate chat-tls', 'spec.secretName'], to: 'x', finding: /certificate in x is not used/ },
+  {
+    build: TLS,
+    at: ['ConfigMap threadwarden', 'data.threadwarden%2Eyaml'],
+    to: / {2}tls:.*\n=/,
+    finding: /has a certificate, but no listen\.tls/,
+  },
+  {
+    build: TLS,
+    at: ['ConfigMap threadwarden', 'data.threadwarden%2Eyaml'],
+    to: /tls\/tls\.key=tls\/key.pem/,
+    finding: /no file .*tls\/key\.pem/,
+  },
+  {
+    build: TLS,
+    at: ['ConfigMap threadwarden', 'data.threadwarden%2Eyaml'],
+    to: /tls\.key }=tls.key, clientCertificates: { ca: \/etc\/ca.crt } }/,
+    finding: /no file \/etc\/ca\.crt/,
+  },
+  { build: TLS, at: ['Certificate threadwarden-tls', 'spec.secretName'], to: 'x', finding: /no Secret threadwarden-tls/ },
+  {
+    build: TLS,
+    at: ['Certificate threadwarden-tls', 'spec.dnsNames'],
+    to: ['threadwarden.other.svc'],
+    finding: /not for the Service threadwarden/,
+  },
+  {
+    build: TLS,
+    at: ['Service threadwarden', 'spec.ports.0.appProtocol'],
+    to: 'http',
+    finding: /not named and marked as https/,
+  },
+  { build: TLS, at: ['Service threadwarden', 'spec.ports.0.name'], to: 'http', finding: /not named and marked as https/ },
+  {
+    build: EVERYTHING,
+    at: ['Service threadwarden', 'spec.ports.0.appProtocol'],
+    to: 'https',
+    finding: /not named and marked as http$/,
+  },
+  {
+    build: TLS,
+    at: ['Ingress threadwarden', 'metadata.annotations.nginx%2Eingress%2Ekubernetes%2Eio/backend-protocol'],
+    to: undefined,
+    finding: /does not speak https/,
+  },
+  {
+    build: EVERYTHING,
+    at: ['Ingress threadwarden', 'metadata.annotations.nginx%2Eingress%2Ekubernetes%2Eio/backend-protocol'],
+    to: 'HTTPS',
+    finding: /does not speak http to/,
+  },
+  {
+    build: TLS_ROUTE,
+    at: ['ConfigMap threadwarden', 'data.threadwarden%2Eyaml'],
+    to: / {2}tls:.*\n=/,
+    finding: /speaks TLS to a gateway without it/,
+  },
+  { build: TLS_ROUTE, at: ['BackendTLSPolicy threadwarden', 'kind'], to: 'X', finding: /plain HTTP to a gateway with TLS/ },
+  {
+    build: TLS_ROUTE,
+    at: ['BackendTLSPolicy threadwarden', 'spec.targetRefs.0.name'],
+    to: 'threadwarden-metrics',
+    finding: /about no Service of the gateway/,
+  },
+  {
+    build: TLS_ROUTE,
+    at: ['BackendTLSPolicy threadwarden', 'spec.validation.hostname'],
+    to: 'chat.example.com',
+    finding: /not for chat\.example\.com/,
+  },
+  {
+    build: TLS_ROUTE,
+    at: ['BackendTLSPolicy threadwarden', 'spec.validation.caCertificateRefs.0.name'],
+    to: 'x',
+    finding: /no ConfigMap x with a ca\.crt/,
+  },
 ]
 
 /** A copy of the objects with one key changed. A pattern `from=to` replaces a part of a text. */
 function changed(objects: readonly KubernetesObject[], { at: [name, path], to }: Change): readonly KubernetesObject[] {
   const copy = structuredClone(objects) as KubernetesObject[]
   const object = copy.find(({ kind, metadata }) => `${kind} ${metadata.name}` === name)
-  const keys = path.split('.').map((key) => key.replace('%2E', '.'))
+  const keys = path.split('.').map((key) => key.replaceAll('%2E', '.'))
   const last = keys.pop()!
   // The tree of an object has no type of its own.
   const parent = keys.reduce<Record<string, unknown>>(

@@ -20,6 +20,8 @@ export interface Surroundings {
   readonly pods?: readonly { readonly labels: Labels; readonly ports: readonly number[] }[]
   readonly services?: readonly string[]
   readonly gateways?: readonly string[]
+  /** ConfigMaps with a ca.crt. */
+  readonly authorities?: readonly string[]
   /** Other pods than the gateway may still reach the runtime, as before the last step of a drop-in. */
   readonly isRuntimeOpen?: boolean
   /** The cluster has network policies of its own. */
@@ -30,7 +32,14 @@ const MARGIN_S = 5
 const RUNTIME_STOP_S = 15
 
 interface Config {
-  readonly listen: { readonly port: number }
+  readonly listen: {
+    readonly port: number
+    readonly tls?: {
+      readonly certificateFile: string
+      readonly keyFile: string
+      readonly clientCertificates?: { readonly ca: string }
+    }
+  }
   readonly health: { readonly port: number }
   readonly upstream?: { readonly url: string }
   readonly ownership: { readonly store: string }
@@ -41,6 +50,19 @@ export function configurationOf(objects: readonly KubernetesObject[], { pod, gat
   const mount = gateway?.volumeMounts?.find(({ mountPath }) => mountPath === '/etc/threadwarden')
   const name = pod.volumes?.find((volume) => volume.name === mount?.name)?.configMap?.name
   return objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === name)?.data?.['threadwarden.yaml']
+}
+
+const CERTIFICATE_KEYS = ['ca.crt', 'tls.crt', 'tls.key']
+
+/** The keys of all Secrets: those of the operator, and those that cert-manager makes. */
+function secretsOf(
+  objects: readonly KubernetesObject[],
+  { secrets = {} }: Surroundings,
+): Readonly<Record<string, readonly string[]>> {
+  const made = objects
+    .filter(({ kind }) => kind === 'Certificate')
+    .map(({ spec }) => [(spec as { secretName: string }).secretName, CERTIFICATE_KEYS] as const)
+  return { ...Object.fromEntries(made), ...secrets }
 }
 
 /** Each finding is a sentence; none is right. */
@@ -65,6 +87,8 @@ export function findings(objects: readonly KubernetesObject[], surroundings: Sur
     ...ofKind('ServiceMonitor').flatMap((monitor) => monitorFaults(monitor, ofKind('Service'))),
     ...[...ofKind('Ingress'), ...ofKind('HTTPRoute')].flatMap((route) => routeFaults(route, objects, surroundings)),
     ...policiesFor(ofKind('NetworkPolicy'), workloads, surroundings),
+    ...unusedCertificates(objects, workloads),
+    ...workloads.flatMap((workload) => tlsFaults(objects, workload, surroundings)),
   ]
 }
 
@@ -85,7 +109,8 @@ function ownSelector({ object, labels }: Workload): readonly string[] {
   return selects(selectorOf(object, 'selector'), labels) ? [] : [`${object.metadata.name}: the selector does not select its pods`]
 }
 
-function volumes(objects: readonly KubernetesObject[], { pod }: Workload, { secrets = {} }: Surroundings): readonly string[] {
+function volumes(objects: readonly KubernetesObject[], { pod }: Workload, surroundings: Surroundings): readonly string[] {
+  const secrets = secretsOf(objects, surroundings)
   const has = (kind: string, name: string): boolean =>
     objects.some((object) => object.kind === kind && object.metadata.name === name)
   const mounts = [...(pod.initContainers ?? []), ...pod.containers].flatMap(({ volumeMounts = [] }) => volumeMounts)
@@ -233,8 +258,9 @@ function references(
   objects: readonly KubernetesObject[],
   { pod, gateway }: Workload,
   text: string,
-  { secrets = {} }: Surroundings,
+  surroundings: Surroundings,
 ): readonly string[] {
+  const secrets = secretsOf(objects, surroundings)
   const keys = (name: string): readonly string[] => {
     const volume = pod.volumes?.find((one) => one.name === name)
     const map = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === volume?.configMap?.name)
@@ -243,8 +269,10 @@ function references(
   const files = new Set(
     (gateway?.volumeMounts ?? []).flatMap(({ name, mountPath }) => keys(name).map((key) => `${mountPath}/${key}`)),
   )
-  return [...text.matchAll(/\$\{file:([^}]+)\}/g)]
-    .map(([, path = '']) => path)
+  const { tls } = (parse(text) as Config).listen
+  const ofTls = tls === undefined ? [] : [tls.certificateFile, tls.keyFile, tls.clientCertificates?.ca]
+  return [...Array.from(text.matchAll(/\$\{file:([^}]+)\}/g), ([, path]) => path), ...ofTls]
+    .filter((path) => path !== undefined)
     .filter((path) => !files.has(path))
     .map((path) => `no file ${path}`)
 }
@@ -266,6 +294,7 @@ interface Port {
   readonly name?: string
   readonly port: number
   readonly targetPort?: number | string
+  readonly appProtocol?: string
 }
 
 function serviceFaults(
@@ -436,7 +465,6 @@ function routeFaults(
           wanted.name === undefined ? one.port === wanted.number : one.name === wanted.name,
         ),
     )
-  const certificates = objects.filter((object) => object.kind === 'Certificate')
   if (kind === 'Ingress') {
     const { rules, tls } = spec as {
       tls?: readonly { hosts: readonly string[]; secretName: string }[]
@@ -454,7 +482,6 @@ function routeFaults(
       ...rules
         .filter(({ host }) => tls?.some(({ hosts }) => hosts.includes(host)) !== true)
         .map(({ host }) => `${host} has no TLS`),
-      ...certificateFaults(certificates, tls?.map(({ secretName }) => secretName) ?? []),
     ]
   }
   const { rules, parentRefs } = spec as {
@@ -472,14 +499,6 @@ function routeFaults(
     ...parentRefs
       .filter(({ name }) => !parents.some(({ metadata }) => metadata.name === name) && !gateways.includes(name))
       .map(({ name }) => `no Gateway ${name}`),
-    ...parents.flatMap((parent) =>
-      certificateFaults(
-        certificates,
-        (parent.spec as { listeners: readonly Listener[] }).listeners.flatMap(({ tls }) =>
-          tls.certificateRefs.map(({ name }) => name),
-        ),
-      ),
-    ),
   ]
 }
 
@@ -487,9 +506,91 @@ interface Listener {
   readonly tls: { readonly certificateRefs: readonly { readonly name: string }[] }
 }
 
-function certificateFaults(certificates: readonly KubernetesObject[], secrets: readonly string[]): readonly string[] {
-  return certificates
-    .map(({ spec }) => (spec as { secretName: string }).secretName)
-    .filter((name) => !secrets.includes(name))
+/** Secrets with certificates that an Ingress, a Gateway or a pod uses. */
+function unusedCertificates(objects: readonly KubernetesObject[], workloads: readonly Workload[]): readonly string[] {
+  const used = [
+    ...workloads.flatMap(({ pod }) => (pod.volumes ?? []).map(({ secret }) => secret?.secretName)),
+    ...objects.flatMap(({ kind, spec }) => {
+      if (kind === 'Ingress')
+        return ((spec as { tls?: readonly { secretName: string }[] }).tls ?? []).map((tls) => tls.secretName)
+      if (kind !== 'Gateway') return []
+      const { listeners } = spec as { listeners: readonly Listener[] }
+      return listeners.flatMap(({ tls }) => tls.certificateRefs.map(({ name }) => name))
+    }),
+  ]
+  return Object.keys(secretsOf(objects, {}))
+    .filter((name) => !used.includes(name))
     .map((name) => `the certificate in ${name} is not used`)
+}
+
+/** Whether all that leads to the public port speaks to it as it expects. */
+function tlsFaults(
+  objects: readonly KubernetesObject[],
+  workload: Workload,
+  { authorities = [] }: Surroundings,
+): readonly string[] {
+  const { pod, gateway, labels } = workload
+  const text = configurationOf(objects, workload)
+  if (gateway === undefined || text === undefined) return []
+  const { listen } = parse(text) as Config
+  const scheme = listen.tls === undefined ? 'http' : 'https'
+  const certificates = objects.filter(({ kind }) => kind === 'Certificate')
+  const mounted = certificates.filter(({ spec }) =>
+    pod.volumes?.some(({ secret }) => secret?.secretName === (spec as { secretName: string }).secretName),
+  )
+  const hosts = mounted.flatMap(({ spec }) => (spec as { dnsNames: readonly string[] }).dnsNames)
+  const services = objects.filter(
+    ({ kind, spec, metadata }) =>
+      kind === 'Service' &&
+      metadata.labels?.['app.kubernetes.io/component'] === 'gateway' &&
+      selects((spec as { selector: Labels }).selector, labels),
+  )
+  const policies = objects.filter(({ kind }) => kind === 'BackendTLSPolicy')
+  const routes = objects.filter(({ kind }) => kind === 'HTTPRoute')
+  const isNginx = ({ metadata }: KubernetesObject): boolean =>
+    Object.keys(metadata.annotations ?? {}).some((key) => key.startsWith('nginx.ingress.kubernetes.io/'))
+  return [
+    ...(mounted.length > 0 && listen.tls === undefined ? ['the gateway has a certificate, but no listen.tls'] : []),
+    ...services.flatMap((service) => [
+      ...portsOfService(service)
+        .filter(({ name, appProtocol }) => name !== scheme || appProtocol !== scheme)
+        .map(({ port }) => `port ${port} of the Service ${service.metadata.name} is not named and marked as ${scheme}`),
+      ...(mounted.length === 0 || hosts.includes(`${service.metadata.name}.${service.metadata.namespace}.svc`)
+        ? []
+        : [`the certificate of the gateway is not for the Service ${service.metadata.name}`]),
+    ]),
+    ...objects
+      .filter((object) => object.kind === 'Ingress' && isNginx(object))
+      .filter(
+        ({ metadata }) =>
+          (metadata.annotations?.['nginx.ingress.kubernetes.io/backend-protocol'] ?? 'HTTP').toLowerCase() !== scheme,
+      )
+      .map(({ metadata }) => `the Ingress ${metadata.name} does not speak ${scheme} to the gateway`),
+    ...(policies.length > 0 && listen.tls === undefined ? ['the Gateway speaks TLS to a gateway without it'] : []),
+    ...(policies.length === 0 && listen.tls !== undefined && routes.length > 0
+      ? ['the Gateway speaks plain HTTP to a gateway with TLS']
+      : []),
+    ...policies.flatMap(({ spec }) => {
+      const { targetRefs, validation } = spec as BackendTls
+      return [
+        ...targetRefs
+          .filter(({ name }) => !services.some(({ metadata }) => metadata.name === name))
+          .map(({ name }) => `the BackendTLSPolicy is about no Service of the gateway: ${name}`),
+        ...(mounted.length === 0 || hosts.includes(validation.hostname)
+          ? []
+          : [`the certificate of the gateway is not for ${validation.hostname}`]),
+        ...validation.caCertificateRefs
+          .filter(({ kind, name }) => kind !== 'ConfigMap' || !authorities.includes(name))
+          .map(({ name }) => `no ConfigMap ${name} with a ca.crt`),
+      ]
+    }),
+  ]
+}
+
+interface BackendTls {
+  readonly targetRefs: readonly { readonly name: string }[]
+  readonly validation: {
+    readonly hostname: string
+    readonly caCertificateRefs: readonly { readonly kind: string; readonly name: string }[]
+  }
 }

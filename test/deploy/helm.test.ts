@@ -177,6 +177,12 @@ void test('only a change that a running gateway cannot apply restarts the pods',
     audit: { config: { audit: { to: 'stdout' } } },
     workers: { config: { workers: 2 } },
   }
+  const tls = merged(POSTGRES, { tls: { secretName: 'gateway-tls' } })
+  const withTls = restartKeys(tls)
+  t.not(withTls, before, 'tls.secretName')
+  const inTls = (change: object): string | undefined => restartKeys(merged(tls, { config: { listen: { tls: change } } }))
+  t.equal(inTls({ minVersion: 'TLSv1.3' }), withTls, 'listen.tls.minVersion')
+  t.not(inTls({ clientCertificates: { ca: '/etc/threadwarden/clients.crt' } }), withTls, 'listen.tls.clientCertificates')
   const [, list = ''] = page('docs/how-to/operate/reload.md').text.split('cannot be changed at runtime.')
   const listed = [...list.split('\n\n')[1]!.matchAll(/`([\w.]+)`/g)].map(([, key]) => key)
   t.same(Object.keys(restarting).toSorted(), listed.toSorted(), 'docs/how-to/operate/reload.md has the same keys')
@@ -203,6 +209,14 @@ void test('the Ingress has a path for each public path, and time and room for st
     'nginx.ingress.kubernetes.io/proxy-body-size': '16m',
     'nginx.ingress.kubernetes.io/proxy-next-upstream': 'off',
   })
+  t.end()
+})
+
+void test('a Gateway verifies the name of the Service, or the one of the values', (t) => {
+  const names = RENDERED.flatMap(({ objects }) => objects)
+    .filter(({ kind }) => kind === 'BackendTLSPolicy')
+    .map(({ spec }) => (spec as { validation: { hostname: string } }).validation.hostname)
+  t.same(names, ['chat-threadwarden.chat.svc', 'chat.example.com'])
   t.end()
 })
 
@@ -233,6 +247,31 @@ void test('the notes warn where threads are not protected', (t) => {
   t.match(notes(merged(POSTGRES, { config: { authentication: { mode: 'off' } } })), /WARNING: authentication is off/)
   t.match(notes(merged(POSTGRES, { networkPolicy: { enabled: false } })), /WARNING: networkPolicy\.enabled is false/)
   t.match(notes(merged(POSTGRES, { runtime: { selector: null } })), /WARNING: runtime\.selector is empty/)
+  const agents = { research: { url: 'http://research:5000' } }
+  const upstreams = { legal: { url: 'http://legal:4000', basePath: '/api/copilotkit', publicPath: '/legal' } }
+  t.match(
+    notes(merged(POSTGRES, { config: { agents, upstreams } })),
+    /WARNING: the chart protects one upstream, the pods of runtime\.selector\.[^]*: upstreams\.legal, agents\.research\n/,
+  )
+  t.notMatch(notes(merged(POSTGRES, { config: { upstream: null, agents } })), /WARNING/, 'runtime.selector is for the only one')
+  t.match(
+    notes(merged(POSTGRES, { config: { upstream: null, agents, upstreams } })),
+    /: upstreams\.legal, agents\.research\n/,
+    'the chart cannot know which one runtime.selector is for',
+  )
+  t.match(
+    notes(merged(SIDECAR, { config: { agents: { ...agents, local: { url: 'http://127.0.0.1:5000' } } } })),
+    /WARNING: the chart protects one upstream, that in the pod\.[^]*: agents\.research\n/,
+  )
+  const route = { httpRoute: { enabled: true, parentRefs: [{ name: 'chat' }] } }
+  const tls = { tls: { secretName: 'gateway-tls' } }
+  t.match(notes(merged(POSTGRES, { ...route, ...tls })), /WARNING: httpRoute\.backendCa\.configMap is empty/)
+  t.notMatch(notes(merged(merged(POSTGRES, { ...route, ...tls }), { httpRoute: { backendCa: { configMap: 'ca' } } })), /WARNING/)
+  t.match(notes(merged(POSTGRES, tls)), /port 80, with https\./)
+  t.match(notes(merged(POSTGRES, route)), /Set config\.listen\.trustedProxies/)
+  t.match(notes(merged(POSTGRES, { ingress: { enabled: true } })), /Set config\.listen\.trustedProxies/)
+  const trusting = { config: { listen: { trustedProxies: ['10.0.3.0/28'] } } }
+  t.notMatch(notes(merged(POSTGRES, { ...route, ...trusting })), /trustedProxies/)
   t.end()
 })
 

@@ -2,7 +2,7 @@
 import { globSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { test } from 'tap'
-import { BUILDS, built, BUILT, FOLDER, objectsOf, one, RUNTIME, STANDALONE } from './builds.ts'
+import { BUILDS, built, BUILT, configured, FOLDER, objectsOf, one, RUNTIME, STANDALONE } from './builds.ts'
 import { validateConfigurations } from './configurations.ts'
 import { findings } from './findings.ts'
 import { objectsIn, selects, workloadsOf, type KubernetesObject, type Labels } from './objects.ts'
@@ -67,17 +67,8 @@ void test('with SQLite instead of PostgreSQL, one gateway has the volume', (t) =
   const faults = findings(objects, STANDALONE)
   // The configuration is the operator's part of the change.
   t.same(faults, ['a rolling update with PostgreSQL takes a ready pod away first'])
-  const sqlite = objects.map((object) =>
-    object.kind !== 'ConfigMap'
-      ? object
-      : {
-          ...object,
-          data: {
-            'threadwarden.yaml': object
-              .data!['threadwarden.yaml']!.replace(/postgres:\/\/\S+/, 'sqlite:/data/ownership.db')
-              .replace(/ {2}postgres:\n.*\n/, ''),
-          },
-        },
+  const sqlite = configured(objects, (text) =>
+    text.replace(/postgres:\/\/\S+/, 'sqlite:/data/ownership.db').replace(/ {2}postgres:\n.*\n/, ''),
   )
   t.same(findings(sqlite, STANDALONE), [])
   t.end()

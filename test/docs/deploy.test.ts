@@ -39,9 +39,11 @@ void test('the values for Helm are those that the chart takes, and their configu
   const schema = JSON.parse(page('deploy/helm/threadwarden/values.schema.json').text) as { properties: object }
   const defaults = parse(page('deploy/helm/threadwarden/values.yaml').text) as { config: { ownership: object } }
   const examples = blocks(page('docs/how-to/deploy/helm.md'), 'yaml helm')
-  t.equal(examples.length, 2)
+  const [standalone = ''] = examples
+  t.equal(examples.length, 3)
   for (const example of examples) {
-    const values = parse(example) as { config: { upstream: object; ownership: object } }
+    // The one on TLS adds to the others.
+    const values = { ...parse(standalone), ...parse(example) } as { config: { upstream: object; ownership: object } }
     for (const key of Object.keys(values)) t.ok(key in schema.properties, key)
     const config = {
       ...defaults.config,

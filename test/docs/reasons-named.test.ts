@@ -22,6 +22,9 @@ const OTHERS = new Set([
   // Folders of deploy/kubernetes, and names of objects and namespaces there.
   'drop-in',
   'gateway-api',
+  'gateway-api-tls',
+  'sidecar-tls',
+  'threadwarden-ca',
   'chat-runtime',
   'chat-runtime-from-threadwarden-only',
   'ingress-nginx',

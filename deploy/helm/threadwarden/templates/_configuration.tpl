@@ -1,18 +1,46 @@
-{{/* threadwarden.yaml as an object: the values, with the address of a runtime in the same pod. */}}
+{{/* threadwarden.yaml: the values, with the address of a runtime in the same pod, and with the files of tls.secretName. */}}
 {{- define "threadwarden.config" -}}
 {{- $config := deepCopy .Values.config -}}
-{{- if eq .Values.topology "sidecar" -}}
-{{- $upstream := default (dict) $config.upstream -}}
-{{- if not $upstream.url -}}
-{{- $_ := set $upstream "url" (printf "http://127.0.0.1:%d" (int .Values.runtime.port)) -}}
-{{- $_ := set $config "upstream" $upstream -}}
+{{- if and (eq .Values.topology "sidecar") $config.upstream (not $config.upstream.url) -}}
+{{- $_ := set $config.upstream "url" (printf "http://127.0.0.1:%d" (int .Values.runtime.port)) -}}
 {{- end -}}
+{{- if .Values.tls.secretName -}}
+{{- $tls := default (dict) $config.listen.tls -}}
+{{- $_ := set $tls "certificateFile" "/etc/threadwarden/tls/tls.crt" -}}
+{{- $_ := set $tls "keyFile" "/etc/threadwarden/tls/tls.key" -}}
+{{- $_ := set $config.listen "tls" $tls -}}
 {{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
 
+{{- define "threadwarden.isLoopback" -}}
+{{- if regexMatch "^http://(127\\.0\\.0\\.1|localhost|\\[::1\\])(:[0-9]+)?$" . -}}true{{- end -}}
+{{- end -}}
+
+{{- define "threadwarden.isTls" -}}
+{{- if or .Values.tls.secretName (hasKey .Values.config.listen "tls") -}}true{{- end -}}
+{{- end -}}
+
 {{- define "threadwarden.isSqlite" -}}
 {{- if hasPrefix "sqlite:" (default "sqlite:" .Values.config.ownership.store) -}}true{{- end -}}
+{{- end -}}
+
+{{/* The keys of upstreams besides the one that the chart protects, as a JSON list. */}}
+{{- define "threadwarden.unprotectedUpstreams" -}}
+{{- $config := .Values.config -}}
+{{- $names := list -}}
+{{- range $kind := list "upstreams" "agents" -}}
+{{- range $key, $one := default (dict) (get $config $kind) -}}
+{{- if not (and (eq $.Values.topology "sidecar") (include "threadwarden.isLoopback" $one.url)) -}}
+{{- $names = append $names (printf "%s.%s" $kind $key) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- /* A single one, of whatever kind, is that of runtime.selector. */ -}}
+{{- if and (eq .Values.topology "standalone") (not $config.upstream) (eq (len $names) 1) -}}
+{{- $names = list -}}
+{{- end -}}
+{{- $names | toJson -}}
 {{- end -}}
 
 {{/* The keys that a running gateway does not reload. A change of one of them restarts the pods. */}}
@@ -22,7 +50,7 @@
 {{- $admin := default (dict) $config.admin -}}
 {{- $keys := dict
   "listen" (omit (default (dict) $config.listen) "tls")
-  "hasTls" (hasKey (default (dict) $config.listen) "tls")
+  "hasTls" (include "threadwarden.isTls" .)
   "hasClientCertificates" (dig "listen" "tls" "clientCertificates" dict $config | empty | not)
   "health" $config.health
   "admin" (pick $admin "host" "port")

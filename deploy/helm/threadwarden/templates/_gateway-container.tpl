@@ -56,6 +56,11 @@ volumeMounts:
     mountPath: /etc/threadwarden/secrets
     readOnly: true
   {{- end }}
+  {{- if .Values.tls.secretName }}
+  - name: threadwarden-tls
+    mountPath: /etc/threadwarden/tls
+    readOnly: true
+  {{- end }}
   {{- if include "threadwarden.isSqlite" . }}
   - name: threadwarden-data
     mountPath: /data

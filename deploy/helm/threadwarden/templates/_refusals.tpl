@@ -11,8 +11,8 @@
 {{- if and (ne $mode "off") (not (dig "authentication" "issuers" nil $config)) -}}
 {{- fail "config.authentication.issuers is missing. Set the issuer, the audiences and the algorithms of your tokens: docs/how-to/connect/identity-providers.md" -}}
 {{- end -}}
-{{- if and (eq .Values.topology "standalone") (not $config.upstream) (not $config.upstreams) (not $config.agents) -}}
-{{- fail "config.upstream is missing. Set config.upstream.url to the Service of the runtime, and config.upstream.basePath" -}}
+{{- if not (or $config.upstream $config.upstreams $config.agents) -}}
+{{- fail (printf "config.upstream is missing. Set %sconfig.upstream.basePath" (ternary "config.upstream.url to the Service of the runtime, and " "" (eq .Values.topology "standalone"))) -}}
 {{- end -}}
 
 {{- if and .Values.migrate (eq (default "enforce" $config.enforcement) "enforce") -}}
@@ -54,7 +54,7 @@
 {{- fail "runtime.container.ports publishes the runtime, so that callers bypass the gateway. Remove it, and let the runtime listen on 127.0.0.1" -}}
 {{- end -}}
 {{- $url := dig "upstream" "url" "" $config -}}
-{{- if and $url (not (regexMatch "^http://(127\\.0\\.0\\.1|localhost|\\[::1\\])(:[0-9]+)?$" $url)) -}}
+{{- if and $url (not (include "threadwarden.isLoopback" $url)) -}}
 {{- fail (printf "config.upstream.url: %s is not in the pod. With topology: sidecar, remove it, and set runtime.port if the runtime does not listen on 4000" $url) -}}
 {{- end -}}
 {{- else -}}
@@ -81,6 +81,36 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{- $listenTls := default (dict) $config.listen.tls -}}
+{{- if .Values.tls.secretName -}}
+{{- if or $listenTls.certificateFile $listenTls.keyFile -}}
+{{- fail "tls.secretName and config.listen.tls both name the certificate. Remove certificateFile and keyFile from config.listen.tls: the chart sets them to the files of the Secret" -}}
+{{- end -}}
+{{- if and .Values.certificate.enabled .Values.tls.certificate.enabled (eq .Values.tls.secretName .Values.certificate.secretName) -}}
+{{- fail (printf "certificate and tls.certificate would both write the Secret %s. Set tls.secretName to another name" .Values.tls.secretName) -}}
+{{- end -}}
+{{- else -}}
+{{- if .Values.tls.certificate.enabled -}}
+{{- fail "tls.certificate.enabled needs tls.secretName. Set it to the name of the Secret that cert-manager makes" -}}
+{{- end -}}
+{{- if and (hasKey $config.listen "tls") (not (and $listenTls.certificateFile $listenTls.keyFile)) -}}
+{{- fail "config.listen.tls has no certificate. Set tls.secretName, or certificateFile and keyFile in config.listen.tls" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.tls.certificate.enabled (not .Values.tls.certificate.issuerRef.name) -}}
+{{- fail "tls.certificate.issuerRef.name is missing. Set it to an issuer of cert-manager for names inside the cluster, which a public CA does not sign" -}}
+{{- end -}}
+{{- $backendCa := .Values.httpRoute.backendCa -}}
+{{- if and (or $backendCa.configMap $backendCa.hostname) (not (include "threadwarden.isTls" .)) -}}
+{{- fail "httpRoute.backendCa needs TLS in the gateway. Set tls.secretName, or remove httpRoute.backendCa" -}}
+{{- end -}}
+{{- if and (or $backendCa.configMap $backendCa.hostname) (not .Values.httpRoute.enabled) -}}
+{{- fail "httpRoute.backendCa has no effect without httpRoute.enabled. Set httpRoute.enabled to true, or remove it" -}}
+{{- end -}}
+{{- if and $backendCa.hostname (not $backendCa.configMap) -}}
+{{- fail "httpRoute.backendCa.configMap is missing. Set it to a ConfigMap with ca.crt" -}}
 {{- end -}}
 
 {{- $delay := dig "shutdown" "delay" "5s" $config -}}
