@@ -1,5 +1,5 @@
 /**
- * What a test file imports as `tap` where files share a process (worker.ts): its tests belong to the test of the file, which is
+ * What a test file imports as `tap` where files share a process (run-files.ts): its tests belong to the test of the file, which is
  * named after it, and not to the one root that tap has for each process.
  */
 import { t as root, type Test } from 'tap'

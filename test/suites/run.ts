@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { startServer } from '../../testing/support/postgres-server.ts'
 import type { EXTENT } from '../../testing/support/sample.ts'
 import { FILE_LIMIT_MS, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT, sampleFiles } from './suites.ts'
-import type { FileResult } from './worker.ts'
+import type { FileResult } from './run-files.ts'
 
 const USAGE = `Runs the tests of this repository.
 
@@ -44,7 +44,6 @@ const PARTS: readonly Part[] = [
 ]
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
-const HOOKS = new URL('hooks.ts', import.meta.url).href
 
 /** How many processes run files: one more than cores, because tests wait for answers and for other processes. */
 const AT_ONCE = availableParallelism() + 1
@@ -119,7 +118,7 @@ async function runProcess(
   environment: NodeJS.ProcessEnv,
   onResult: (result: FileResult) => void,
 ): Promise<void> {
-  const child = spawn(process.execPath, ['--import', HOOKS, WORKER], {
+  const child = spawn(process.execPath, [WORKER], {
     cwd: ROOT,
     env: environment,
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],

@@ -7,14 +7,13 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { test, type Test } from 'tap'
 import { ROOT } from './suites.ts'
-import type { FileResult } from './worker.ts'
+import type { FileResult } from './run-files.ts'
 
 const WORKER = fileURLToPath(new URL('worker.ts', import.meta.url))
-const HOOKS = new URL('hooks.ts', import.meta.url).href
 
 /** What the process says of a file, which is its only one, and how it ends. */
 async function run(t: Test, file: string): Promise<{ result: FileResult; code: number | null; stderr: string }> {
-  const child = spawn(process.execPath, ['--import', HOOKS, WORKER], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [WORKER], { cwd: ROOT, stdio: ['ignore', 'ignore', 'pipe', 'pipe'] })
   t.teardown(() => child.kill('SIGKILL'))
   const closed = once(child, 'close') as Promise<[number | null]>
   const stderr = text(child.stderr as NodeJS.ReadableStream)
