@@ -5,9 +5,10 @@ import { text } from 'node:stream/consumers'
 import { parseArgs } from 'node:util'
 import { runCommand } from '../testing/command.ts'
 
-const USAGE = `What is checked without running a test: npm run check [-- --build]
+const USAGE = `What is checked without running a test: npm run check [-- --build | --pages]
 
   --build  builds the gateway as well, as \`npm test\` needs it
+  --pages  builds the gateway, the chat and the documentation site, and checks the pages only, as \`npm run test:all\` needs it
 
 Each check is a command of its own: npm run check:lint (types and lint), and so on.
 `
@@ -24,6 +25,9 @@ const CHECKS = [
   'check:format',
 ]
 
+/** They use one core each, and the site takes as long as the others together. */
+const PAGES = ['docs:build', 'build:web', 'build', 'check:web']
+
 async function run(name: string): Promise<boolean> {
   const began = performance.now()
   const child = spawn('npm', ['run', '--silent', name], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -37,7 +41,11 @@ async function run(name: string): Promise<boolean> {
 
 async function main(): Promise<number> {
   const { values } = parseArgs({
-    options: { build: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+    options: {
+      build: { type: 'boolean', default: false },
+      pages: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
   })
   if (values.help) {
     process.stdout.write(USAGE)
@@ -45,7 +53,7 @@ async function main(): Promise<number> {
   }
   if (values.build)
     process.stdout.write('npm test takes about 7 minutes on 2 cores. It checks and builds first, and then runs the tests.\n')
-  const waiting = [...CHECKS, ...(values.build ? ['build'] : [])]
+  const waiting = values.pages ? [...PAGES] : [...CHECKS, ...(values.build ? ['build'] : [])]
   const lane = async (): Promise<boolean> => {
     let passed = true
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) passed = (await run(name)) && passed
