@@ -10,6 +10,9 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
+/** @param {string} option */
+const has = (option) => process.argv.includes(option)
+
 /**
  * @param {string} folder a package with a lockfile
  * @param {number} size of the installed packages in MB; 0 if unknown
@@ -38,55 +41,77 @@ async function install(folder, size, options) {
 
 /**
  * Programs of Debian that npm does not have.
- * @param {string} name of the package
- * @param {string} remedy if it cannot be installed
+ * @param {Map<string, string>} missing packages, each with the remedy if it cannot be installed
  */
-function installDebian(name, remedy) {
-  process.stdout.write(`installing ${name} …\n`)
+function installDebian(missing) {
+  if (missing.size === 0) return
+  const names = [...missing.keys()]
+  process.stdout.write(`installing ${names.join(', ')} …\n`)
   // In run level 1, no service of a package starts.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' }
   const options = { stdio: /** @type {const} */ ('inherit'), env }
   // Two runs at once wait for each other with flock: apt-get itself waits for the locks of dpkg alone, for another program.
   const aptGet = ['--timeout', '600', '/var/lib/apt/lists', 'apt-get', '-qq', '-o', 'DPkg::Lock::Timeout=600']
-  const isDone = [['update'], ['install', '-y', '--no-install-recommends', name]].every(
+  const isDone = [['update'], ['install', '-y', '--no-install-recommends', ...names]].every(
     (words) => spawnSync('flock', [...aptGet, ...words], options).status === 0,
   )
   if (isDone) return
-  process.stderr.write(`${name} could not be installed: ${remedy}\n`)
+  const remedies = Array.from(missing, ([name, remedy]) => `${name} could not be installed: ${remedy}\n`)
+  process.stderr.write(remedies.join(''))
   process.exit(1)
 }
 
-/** Debian's own; a browser that npm would fetch is not in its registry. */
-function installChromium() {
-  if (existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) return
-  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
-}
+/** @param {string} program */
+const isThere = (program) => spawnSync(program, ['--help']).error === undefined
 
 /** What builds and runs images, which only root can do here. */
 function installContainers() {
   if (process.getuid?.() !== 0) return
   const names = ['buildah', 'podman', 'runc', 'netavark', 'aardvark-dns', 'catatonit', 'iptables', 'iproute2', 'docker-compose']
   const missing = names.filter((name) => spawnSync('dpkg', ['--status', name]).status !== 0)
-  for (const name of missing) installDebian(name, 'the checks of the image need it')
+  installDebian(new Map(missing.map((name) => [name, 'the checks of the image need it'])))
+}
+
+/** What the tests need, by package. */
+function installForTests() {
+  const missing = new Map()
+  // Debian's own; a browser that npm would fetch is not in its registry.
+  if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium')) {
+    missing.set('chromium', 'install it, or name another one as CHROMIUM in the environment')
+  }
+  // promtool, for the alert rules.
+  if (has('--manifests') && !isThere('promtool')) missing.set('prometheus', 'install promtool')
+  // Proxies in front of the gateway, and what runs its units and its Compose file, by program and package.
+  const services = {
+    nginx: 'nginx-light',
+    haproxy: 'haproxy',
+    caddy: 'caddy',
+    'docker-compose': 'docker-compose',
+    systemctl: 'systemd',
+    prometheus: 'prometheus',
+    ip: 'iproute2',
+  }
+  for (const [program, name] of has('--services') ? Object.entries(services) : []) {
+    if (!isThere(program)) missing.set(name, `the tests of the suite services need ${program}`)
+  }
+  installDebian(missing)
 }
 
 /** The compiler of the image, and the generator of its SBOM. */
 const installImage = () => install(`${root}scripts/image`, 50, ['--omit=optional', '--ignore-scripts'])
 
-if (process.argv.includes('--only-image')) {
+if (has('--only-image')) {
   await installImage()
   process.exit(0)
 }
-if (process.argv.includes('--only-containers')) {
+if (has('--only-containers')) {
   installContainers()
   process.exit(0)
 }
-if (process.argv.includes('--only-site')) {
+if (has('--only-site')) {
   await install(`${root}site`, 340, ['--ignore-scripts'])
   process.exit(0)
 }
-/** @param {string} option */
-const has = (option) => process.argv.includes(option)
 const forTests = has('--tests')
 // They do not depend on each other.
 await Promise.all([
@@ -95,7 +120,7 @@ await Promise.all([
   // The runtime's peer dependencies contradict each other: npm does not finish without the flag.
   install(`${root}examples`, 270, ['--legacy-peer-deps', '--ignore-scripts']),
 ])
-await Promise.all([
+const packages = Promise.all([
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
@@ -106,20 +131,6 @@ await Promise.all([
   has('--mutants') && install(`${root}scripts/mutants/tester`, 0, ['--ignore-scripts']),
   has('--fuzzer') && install(`${root}scripts/coverage-fuzz/fuzzer`, 0, ['--ignore-scripts']),
 ])
-if (has('--chromium') && !existsSync(process.env['CHROMIUM'] ?? '/usr/bin/chromium'))
-  installDebian('chromium', 'install it, or name another one as CHROMIUM in the environment')
-// promtool, for the alert rules.
-if (has('--manifests') && spawnSync('promtool', ['--version']).status !== 0) installDebian('prometheus', 'install promtool')
-// Proxies in front of the gateway, and what runs its units and its Compose file, by program and package.
-const services = {
-  nginx: 'nginx-light',
-  haproxy: 'haproxy',
-  caddy: 'caddy',
-  'docker-compose': 'docker-compose',
-  systemctl: 'systemd',
-  prometheus: 'prometheus',
-  ip: 'iproute2',
-}
-for (const [program, name] of has('--services') ? Object.entries(services) : []) {
-  if (spawnSync(program, ['--help']).error !== undefined) installDebian(name, `the tests of the suite services need ${program}`)
-}
+// Meanwhile: each of them waits for downloads most of the time.
+installForTests()
+await packages

@@ -30,7 +30,7 @@ void test('two runs at once install one after the other', { skip }, async (t) =>
   const succeeded = { code: 0, stderr: '' }
   t.same(await Promise.all([setUp(), setUp()]), [succeeded, succeeded])
   const calls = readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n')
-  t.ok(calls.length > 20)
+  t.equal(calls.length, 4, 'an update and an installation in each run')
   t.same(
     calls.filter((call) => !/-o DPkg::Lock::Timeout=[1-9]/.test(call)),
     [],
