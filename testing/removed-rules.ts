@@ -183,7 +183,7 @@ export const RULES: readonly RemovableRule[] = [
     rule: 'rules that changed while a list was read refuse it',
     file: 'http/lists/thread-list.ts',
     ...never('still?.length !== page.threads.length', "return refuse('rules-changed')"),
-    first: 'test/security/list*.test.ts',
+    first: 'test/security/answers-after-access.test.ts',
   },
   {
     rule: 'no page of a browser reaches the operator API',

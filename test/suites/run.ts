@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startServer } from '../../testing/support/postgres-server.ts'
-import type { EXTENT } from '../../testing/support/sample.ts'
+import { EXTENT } from '../../testing/support/sample.ts'
 import { FILE_LIMIT_MS, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT, sampleFiles } from './suites.ts'
 import type { FileResult } from './run-files.ts'
 
@@ -222,7 +222,7 @@ async function main(): Promise<number> {
   }
   const isAsked = (name: string): boolean => positionals.includes(name) || (positionals.includes('long') && name !== 'quick')
   const suites = PARTS.filter(({ name }) => positionals.length === 0 || isAsked(name))
-  const parts = named.length === 0 ? suites : [...suites, { name: 'files', files: named, extent: 'sample' as const }]
+  const parts = named.length === 0 ? suites : [...suites, { name: 'files', files: named, extent: EXTENT }]
   if (values.list) {
     for (const { name, files } of parts) process.stdout.write(`${name}\n${files.map((file) => `  ${file}\n`).join('')}`)
     return 0
