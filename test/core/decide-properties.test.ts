@@ -13,8 +13,9 @@ import { user } from '../../testing/support/callers.ts'
 import { descriptor } from '../../testing/support/policies.ts'
 import { seedOfEnvironment } from '../../testing/fuzz/run.ts'
 import { rule, rulesOf } from '../../testing/support/rules-of.ts'
+import { runsOf } from '../../testing/support/sample.ts'
 
-const RUNS = 2000
+const RUNS = runsOf(2000, 4)
 
 const maybe = <T>(one: fc.Arbitrary<T>, otherwise: T): fc.Arbitrary<T> =>
   fc.oneof({ weight: 3, arbitrary: fc.constant(otherwise) }, { weight: 1, arbitrary: one })

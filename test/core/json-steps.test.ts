@@ -8,6 +8,7 @@ import type { MemberText, MemberTexts } from '../../src/core/json/member-texts.t
 import { atOnce } from '../../src/core/json/steps.ts'
 import { SLICE } from '../../src/core/json/text-slices.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
+import { runsOf } from '../../testing/support/sample.ts'
 
 /** Reads a text that is cut into slices at these places: each piece is filled up with space to the size of a slice. */
 function read(text: string, opened: readonly string[] = []): SteppedReading | Refusal {
@@ -111,7 +112,7 @@ void test('any text is read as JSON.parse reads it, wherever a slice ends', (t) 
   })).tree
   fc.assert(
     fc.property(fc.oneof(text, tree, tree), fc.nat(), (one, at) => hold(one, at % (one.length + 1), OPENED)),
-    { numRuns: Number(process.env['STEPS_RUNS'] ?? 5000) },
+    { numRuns: runsOf(5000, 5) },
   )
   t.end()
 })

@@ -90,7 +90,7 @@ export function pairFiles(): readonly string[] {
 
 /** Where `npm test` leaves out other cases: the suite `samples` runs these files whole. */
 export function sampleFiles(): readonly string[] {
-  return quickThatCall('sampleOf')
+  return quickThatCall('sampleOf|runsOf')
 }
 
 function quickThatCall(functions: string): readonly string[] {

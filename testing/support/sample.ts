@@ -6,6 +6,11 @@
 /** `others` where the sample has run in the same way and only what it left out is missing. */
 export const EXTENT = (process.env['THREADWARDEN_TEST_EXTENT'] ?? 'sample') as 'sample' | 'others' | 'all'
 
+/** How many cases a test makes up: one in `step` of them in `npm test`. */
+export function runsOf(runs: number, step: number): number {
+  return EXTENT === 'sample' ? Math.ceil(runs / step) : runs
+}
+
 /**
  * Every `step`th of some cases in `npm test`, and all of them elsewhere.
  * @param first of those of the sample: tests of one set with several others begin at different ones

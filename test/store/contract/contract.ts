@@ -42,14 +42,15 @@ const PARTS = [
   invalidationContract,
   revocationContract,
   failureContract,
-  historyContract,
 ]
 
 /**
  * Runs the contract against a store.
  * @param name of the store, for the names of the tests
+ * @param histories how many are made up
  */
-export function storeContract(name: string, open: Open): void {
+export function storeContract(name: string, open: Open, histories: number): void {
   const holds = holdsFor(name, open)
   for (const part of PARTS) part(holds)
+  historyContract(holds, histories)
 }

@@ -6,15 +6,14 @@ import { everythingIn, historyOf, worldOf, type Step, type World } from '../hist
 import { Model } from '../model.ts'
 import { NOW, steps, type Holds } from './under-test.ts'
 
-/** How many histories, and how long the longest is. */
-const RUNS = 80
+/** Of the longest history. */
 const LENGTH = 30
 /** Everything is asked for after so many steps, and at the end. */
 const LOOKS = 3
 
 /** The part of the contract. */
-export function historyContract(holds: Holds): void {
-  holds(`${RUNS} histories of claims, grants, imports and all else come out as the model says`, async (t, { store, connect }) => {
+export function historyContract(holds: Holds, runs: number): void {
+  holds(`${runs} histories of claims, grants, imports and all else come out as the model says`, async (t, { store, connect }) => {
     const other = await connect()
     const world = worldOf('w')
     const property = fc.asyncProperty(historyOf(world, LENGTH), async (history) => {
@@ -24,8 +23,8 @@ export function historyContract(holds: Holds): void {
         await clear(store, world)
       }
     })
-    await fc.assert(property, { numRuns: RUNS })
-    t.pass(`${RUNS} histories`)
+    await fc.assert(property, { numRuns: runs })
+    t.pass(`${runs} histories`)
   })
 }
 
