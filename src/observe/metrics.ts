@@ -11,6 +11,7 @@ import {
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
+import { packageVersion } from './version.ts'
 
 /** `none` for a request without a route. */
 export type RouteLabel = RouteId | 'none'
@@ -51,6 +52,8 @@ export interface KeyMetrics {
 }
 
 export interface ConfigurationMetrics {
+  /** The configuration was read and is active, at start or by a reload. */
+  loaded(): void
   reloaded(outcome: 'reloaded' | 'unchanged' | 'refused', generation: number): void
   enforcement(enforcement: Enforcement): void
   shadowPolicy(state: 'on' | 'off'): void
@@ -87,6 +90,9 @@ export function makeMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const register = registerIn(registry)
+  register
+    .gauge('build_info', 'Always 1: the versions of the gateway and of Node.js are its labels.', 'max', ['version', 'node'])
+    .set({ version: packageVersion(), node: process.version }, 1)
   return {
     requests: requestMetrics(register),
     streams: streamMetrics(register),
@@ -178,6 +184,12 @@ function configurationMetrics({ counter, gauge }: Register): ConfigurationMetric
     'min',
   )
   reloadFine.set(1)
+  const loadedAt = gauge(
+    'config_last_reload_success_timestamp_seconds',
+    'When the configuration was last read and found valid, at start or by a reload: seconds since the epoch.',
+    'max',
+  )
+  const loaded = (): void => loadedAt.setToCurrentTime()
   const generation = gauge(
     'config_generation',
     'Number of the active configuration: 1 at start, and one more with every activated reload.',
@@ -187,8 +199,10 @@ function configurationMetrics({ counter, gauge }: Register): ConfigurationMetric
   const observing = gauge('observing', '1 while ownership violations are reported and not refused (enforcement: observe).', 'max')
   const shadowing = gauge('shadow_policy', '1 while a second policy is evaluated beside the enforced one (shadowPolicy).', 'max')
   return {
+    loaded,
     reloaded: (outcome, number) => {
       reloads.inc({ outcome })
+      if (outcome === 'unchanged') loaded()
       reloadFine.set(outcome === 'refused' ? 0 : 1)
       generation.set(number)
     },

@@ -1,5 +1,6 @@
 /** The figures of /metrics: each request one decision, by route and reason, and no label that a caller chose. */
 import { test } from 'tap'
+import packageJson from '../../package.json' with { type: 'json' }
 import { call, runInput } from '../../testing/support/client.ts'
 import { openRun } from '../../testing/support/event-stream.ts'
 import { gated, type Gated } from '../../testing/support/gated.ts'
@@ -46,6 +47,11 @@ void test('every request is one decision, by route and reason', async (t) => {
     'decisions_total{route="threads/clear",reason="operator-only"}': 1,
     'decisions_total{route="threads/list",reason="permitted"}': 1,
   })
+})
+
+void test('the version of the gateway and of Node.js are labels', async (t) => {
+  const { version } = packageJson
+  t.equal((await figures(await gated(t)))[`build_info{version="${version}",node="${process.version}"}`], 1)
 })
 
 void test('query names that do not pass are counted', async (t) => {

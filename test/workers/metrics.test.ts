@@ -19,10 +19,17 @@ void test('what the workers count is added up, and does not fall when one dies',
 
 void test('states are not added up', async (t) => {
   const scene = await startScene(t, { config: { enforcement: 'observe' } })
+  t.equal(await scene.figure('threadwarden_build_info{'), 1)
   t.equal(await scene.figure('threadwarden_observing '), 1)
   t.equal(await scene.figure('threadwarden_config_generation '), 1)
   t.equal(await scene.figure('threadwarden_config_last_reload_successful '), 1)
   t.equal(await scene.figure('threadwarden_issuer_keys_stale{issuer="corp"}'), 0)
+  const loadedAt = 'threadwarden_config_last_reload_success_timestamp_seconds '
+  const started = await scene.figure(loadedAt)
+  process.kill(scene.processOf(1), 'SIGKILL')
+  await scene.line(({ msg }) => String(msg).startsWith('a worker exited'))
+  await scene.workers()
+  t.equal(await scene.figure(loadedAt), started, 'the start of a worker is no reload')
   scene.write({ limits: { newThreads: '9/m' } })
   t.equal((await scene.operate('/reload', undefined, 'POST')).status, 200)
   t.equal(await scene.figure('threadwarden_config_generation '), 2)
