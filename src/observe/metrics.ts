@@ -11,6 +11,7 @@ import {
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
+import { registerHistogram, type Histogram } from './histogram.ts'
 import { packageVersion } from './version.ts'
 
 /** `none` for a request without a route. */
@@ -30,6 +31,9 @@ export interface Metrics {
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
 
+/** `upstream`: until the head of the upstream's answer. */
+export type TimedPart = 'request' | 'gateway' | 'upstream'
+
 export interface RequestMetrics {
   decided(route: RouteLabel, reason: Ruling): void
   /** A request that passed under `observe`, and that enforcing would have refused. */
@@ -38,6 +42,8 @@ export interface RequestMetrics {
   upstreamFailed(reason: Reason): void
   claimed(outcome: 'new' | 'released' | 'lost-race'): void
   dropped(kind: 'body-key' | 'query-name', count: number): void
+  /** `status` is 0 if no answer began. */
+  took(part: TimedPart, route: RouteLabel, status: number, milliseconds: number): void
 }
 
 export interface StreamMetrics {
@@ -116,10 +122,29 @@ function registerIn(registry: Registry) {
     /** `aggregator`: how the values of several workers become one. */
     gauge: (name: string, help: string, aggregator: 'sum' | 'max' | 'min', labelNames: string[] = []) =>
       new Gauge({ name: `threadwarden_${name}`, help, aggregator, labelNames, registers }),
+    histogram: (name: string, help: string, labelNames: readonly [string, string], bounds: readonly number[]) =>
+      registerHistogram(registry, { name: `threadwarden_${name}`, help, labelNames, bounds }),
   }
 }
 
-function requestMetrics({ counter }: Register): RequestMetrics {
+function observe(histogram: Histogram, first: string, second: string, seconds: number): void {
+  const { bounds } = histogram
+  const series = histogram.series.get(first)?.get(second) ?? histogram.add(first, second)
+  let at = 0
+  while (at < bounds.length && seconds > (bounds[at] ?? 0)) at += 1
+  series.counts[at] = (series.counts[at] ?? 0) + 1
+  series.sum += seconds
+}
+
+const BY_ROUTE_AND_STATUS = ['route', 'status_class'] as const
+const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** Seconds that callers notice. */
+const ANSWER_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+/** Seconds of the gateway's own work, which takes less than a millisecond where nothing is slow. */
+const GATEWAY_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+function requestMetrics({ counter, histogram }: Register): RequestMetrics {
   // Counted separately and read at a scrape: the library's counter would hash its labels with every request.
   const decisions = new Map<RouteLabel, Map<Ruling, number>>()
   counter('decisions_total', 'Requests by route and by the reason of the decision.', ['route', 'reason'], {
@@ -142,6 +167,26 @@ function requestMetrics({ counter }: Register): RequestMetrics {
   const claims = counter('claims_total', 'Threads claimed, released after a run that did not start, or lost to another claim.', [
     'outcome',
   ])
+  const times: Readonly<Record<TimedPart, Histogram>> = {
+    request: histogram(
+      'request_duration_seconds',
+      'Time from the head of a request to the end of its answer.',
+      BY_ROUTE_AND_STATUS,
+      ANSWER_BOUNDS,
+    ),
+    gateway: histogram(
+      'gateway_duration_seconds',
+      'Time from the head of a request to the head of its answer, without the waits for its body and for the upstream.',
+      BY_ROUTE_AND_STATUS,
+      GATEWAY_BOUNDS,
+    ),
+    upstream: histogram(
+      'upstream_first_byte_seconds',
+      "Time until the head of the upstream's answer has arrived, with connecting and sending.",
+      BY_ROUTE_AND_STATUS,
+      ANSWER_BOUNDS,
+    ),
+  }
   const dropped = counter('dropped_total', 'Body keys, forwarded properties and query names that were not forwarded.', ['kind'])
   return {
     decided(route, reason) {
@@ -155,6 +200,11 @@ function requestMetrics({ counter }: Register): RequestMetrics {
     claimed: (outcome) => claims.inc({ outcome }),
     dropped: (kind, count) => {
       if (count > 0) dropped.inc({ kind }, count)
+    },
+    took(part, route, status, milliseconds) {
+      // A status beyond 599 counts as a server error (RFC 9110 §15).
+      const statusClass = STATUS_CLASSES[Math.min(Math.trunc(status / 100), 5)] ?? 'none'
+      observe(times[part], route, statusClass, milliseconds / 1000)
     },
   }
 }

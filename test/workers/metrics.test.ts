@@ -4,17 +4,23 @@ import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 const REFUSED = 'threadwarden_decisions_total{route="none",reason="token-malformed"}'
+const ANSWERED = 'threadwarden_request_duration_seconds_count{route="none",status_class="4xx"}'
 
 void test('what the workers count is added up, and does not fall when one dies', async (t) => {
   const scene = await startScene(t)
   const workers = await scene.workers()
   for (const worker of workers.values()) for (let at = 0; at < 3; at += 1) await worker.ask('nonsense', '/info')
   t.equal(await scene.figure(REFUSED), 6)
+  // Opening connections to all workers takes requests as well.
+  const answered = await scene.figure(ANSWERED)
+  t.ok(answered >= 6)
   process.kill(scene.processOf(1), 'SIGKILL')
   await scene.line(({ msg }) => String(msg).startsWith('a worker exited'))
   t.equal(await scene.figure(REFUSED), 6)
+  t.equal(await scene.figure(ANSWERED), answered)
   for (const worker of (await scene.workers()).values()) await worker.ask('nonsense', '/info')
   t.equal(await scene.figure(REFUSED), 8)
+  t.ok((await scene.figure(ANSWERED)) > answered)
 })
 
 void test('states are not added up', async (t) => {
