@@ -22,6 +22,7 @@ export type Ruling = Reason | 'permitted'
 export interface Metrics {
   readonly requests: RequestMetrics
   readonly streams: StreamMetrics
+  readonly store: StoreMetrics
   readonly keys: KeyMetrics
   readonly configuration: ConfigurationMetrics
   readonly audit: AuditMetrics
@@ -49,6 +50,15 @@ export interface RequestMetrics {
 export interface StreamMetrics {
   streamOpened(): void
   streamClosed(): void
+}
+
+export interface StoreMetrics {
+  /** A call that returns no promise was answered from a cache, and is not measured. */
+  timed<Values extends unknown[], Result>(
+    operation: string,
+    engine: string,
+    call: (...values: Values) => Result,
+  ): (...values: Values) => Result
 }
 
 export interface KeyMetrics {
@@ -102,6 +112,7 @@ export function makeMetrics(): Metrics {
   return {
     requests: requestMetrics(register),
     streams: streamMetrics(register),
+    store: storeMetrics(register),
     keys: keyMetrics(register),
     configuration: configurationMetrics(register),
     audit: auditMetrics(register),
@@ -212,6 +223,40 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
 function streamMetrics({ gauge }: Register): StreamMetrics {
   const streams = gauge('open_streams', 'Open event streams.', 'sum')
   return { streamOpened: streams.inc.bind(streams), streamClosed: streams.dec.bind(streams) }
+}
+
+/** Seconds of one operation: SQLite takes less than a millisecond, and a database on another machine a few. */
+const STORE_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+function storeMetrics({ counter, histogram }: Register): StoreMetrics {
+  const by = ['operation', 'engine'] as const
+  const durations = histogram(
+    'store_operation_duration_seconds',
+    'Operations of the store that requests need, with the waits for locks and connections.',
+    by,
+    STORE_BOUNDS,
+  )
+  const errors = counter('store_operation_errors_total', 'Operations of the store that failed.', [...by])
+  const measure = async (operation: string, engine: string, began: number, result: Promise<unknown>): Promise<void> => {
+    try {
+      await result
+    } catch {
+      errors.inc({ operation, engine })
+    }
+    observe(durations, operation, engine, (performance.now() - began) / 1000)
+  }
+  return {
+    timed: (operation, engine, call) => {
+      // An alert sees the first error only as a rise from 0.
+      errors.inc({ operation, engine }, 0)
+      return (...values) => {
+        const began = performance.now()
+        const result = Reflect.apply(call, undefined, values)
+        if (result instanceof Promise) void measure(operation, engine, began, result)
+        return result
+      }
+    },
+  }
 }
 
 function keyMetrics({ counter, gauge }: Register): KeyMetrics {

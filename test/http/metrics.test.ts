@@ -1,5 +1,7 @@
 /** The figures of /metrics: each request one decision, by route and reason, and no label that a caller chose. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import Database from 'better-sqlite3'
 import { test } from 'tap'
 import packageJson from '../../package.json' with { type: 'json' }
 import { ROUTES } from '../../src/core/route/routes.ts'
@@ -176,6 +178,26 @@ void test('nothing that a caller or an upstream sends becomes a label', async (t
   )
   const labels = [...all].filter(([label]) => !['version', 'node', 'le'].includes(label))
   t.notMatch(JSON.stringify(labels.map(([, known]) => [...known])), /odd/i)
+})
+
+void test('operations of the store and their failures are counted, but no answer from the cache', async (t) => {
+  const gate = await gated(t, events())
+  const run = (id: string) => call(`${gate.base}/agent/default/run`, { token: gate.alice, body: runInput(id) })
+  const count = async (operation: string, name = 'duration_seconds_count') =>
+    (await figures(gate))[`store_operation_${name}{operation="${operation}",engine="sqlite"}`]
+  await run('t1')
+  await until(async () => (await count('settle')) === 1)
+  t.equal(await count('claim'), 1)
+  const looked = await count('access')
+  await run('t1')
+  await run('t1')
+  t.ok(((await count('access')) ?? 0) <= (looked ?? 0) + 1, 'the second look-up fills the cache')
+  t.equal(await count('access', 'errors_total'), undefined)
+  const database = new Database(join(gate.gateway.folder, 'ownership.db'))
+  t.teardown(() => database.close())
+  database.exec('ALTER TABLE threads RENAME TO gone')
+  t.equal((await run('t2')).status, 503)
+  await until(async () => (await count('access', 'errors_total')) === 1)
 })
 
 void test('query names that do not pass are counted', async (t) => {
