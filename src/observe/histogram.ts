@@ -11,7 +11,7 @@ export interface Series {
 export interface Histogram {
   /** In seconds, ascending. */
   readonly bounds: readonly number[]
-  /** By the value of the first label, then by that of the second. */
+  /** By the value of the first label, then by that of the second; `''` where there is none. */
   readonly series: Map<string, Map<string, Series>>
   /** Begins a series. */
   add(first: string, second: string): Series
@@ -20,7 +20,7 @@ export interface Histogram {
 export interface HistogramConfiguration {
   readonly name: string
   readonly help: string
-  readonly labelNames: readonly [string, string]
+  readonly labelNames: readonly [string] | readonly [string, string]
   readonly bounds: readonly number[]
 }
 
@@ -47,7 +47,7 @@ export function registerHistogram(registry: Registry, { name, help, labelNames, 
     bounds,
     series,
     add(first, second) {
-      const labels = { [firstName]: first, [secondName]: second }
+      const labels = secondName === undefined ? { [firstName]: first } : { [firstName]: first, [secondName]: second }
       const added: Series = { labels, counts: Array.from({ length: bounds.length + 1 }, () => 0), sum: 0 }
       const ofFirst = series.get(first)
       if (ofFirst === undefined) series.set(first, new Map([[second, added]]))

@@ -11,7 +11,7 @@ import {
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
-import { registerHistogram, type Histogram } from './histogram.ts'
+import { registerHistogram, type Histogram, type HistogramConfiguration } from './histogram.ts'
 import { packageVersion } from './version.ts'
 
 /** `none` for a request without a route. */
@@ -49,8 +49,20 @@ export interface RequestMetrics {
 
 export interface StreamMetrics {
   streamOpened(): void
-  streamClosed(): void
+  streamClosed(end: StreamEnd, seconds: number): void
 }
+
+/** `complete`: the caller has all that the upstream sent. */
+export type StreamEnd =
+  | 'complete'
+  | 'caller-left'
+  | 'upstream-broke-off'
+  | 'not-allowed'
+  | 'credential-expired'
+  | 'credential-invalid'
+  | 'shutting-down'
+  | 'rate-limited'
+  | 'stalled'
 
 export interface StoreMetrics {
   /** A call that returns no promise was answered from a cache, and is not measured. */
@@ -133,7 +145,7 @@ function registerIn(registry: Registry) {
     /** `aggregator`: how the values of several workers become one. */
     gauge: (name: string, help: string, aggregator: 'sum' | 'max' | 'min', labelNames: string[] = []) =>
       new Gauge({ name: `threadwarden_${name}`, help, aggregator, labelNames, registers }),
-    histogram: (name: string, help: string, labelNames: readonly [string, string], bounds: readonly number[]) =>
+    histogram: (name: string, help: string, labelNames: HistogramConfiguration['labelNames'], bounds: readonly number[]) =>
       registerHistogram(registry, { name: `threadwarden_${name}`, help, labelNames, bounds }),
   }
 }
@@ -220,9 +232,24 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
   }
 }
 
-function streamMetrics({ gauge }: Register): StreamMetrics {
+/** Seconds of runs and of connections that wait for events. */
+const STREAM_BOUNDS = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 3600, 14_400]
+
+function streamMetrics({ gauge, histogram }: Register): StreamMetrics {
   const streams = gauge('open_streams', 'Open event streams.', 'sum')
-  return { streamOpened: streams.inc.bind(streams), streamClosed: streams.dec.bind(streams) }
+  const durations = histogram(
+    'stream_duration_seconds',
+    'Event streams that have ended, by the reason.',
+    ['reason'],
+    STREAM_BOUNDS,
+  )
+  return {
+    streamOpened: streams.inc.bind(streams),
+    streamClosed(end, seconds) {
+      streams.dec()
+      observe(durations, end, '', seconds)
+    },
+  }
 }
 
 /** Seconds of one operation: SQLite takes less than a millisecond, and a database on another machine a few. */

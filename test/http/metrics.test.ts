@@ -9,7 +9,7 @@ import { makeMetrics } from '../../src/observe/metrics.ts'
 import { call, runInput } from '../../testing/support/client.ts'
 import { openRun } from '../../testing/support/event-stream.ts'
 import { gated, type Gated } from '../../testing/support/gated.ts'
-import { head, openRaw } from '../../testing/support/raw.ts'
+import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -269,4 +269,37 @@ void test('open streams are counted while they are open', async (t) => {
   plain.destroy()
   connection.destroy()
   await until(async () => (await figures(gate))['open_streams'] === undefined)
+})
+
+void test('an ended stream counts with its reason and duration', async (t) => {
+  const credential = 'c'.repeat(40)
+  let end: (how: 'whole' | 'broken') => void = () => {}
+  const gate = await gated(
+    t,
+    (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n')
+      end = (how) => void (how === 'whole' ? response.end() : response.destroy())
+    },
+    { config: { admin: { port: 0, credential } } },
+  )
+  const began = performance.now()
+  for (const [reason, finish] of [
+    ['complete', () => end('whole')],
+    ['upstream-broke-off', () => end('broken')],
+    ['caller-left', (stream) => stream.destroy()],
+    [
+      'credential-invalid',
+      () => call(`${gate.gateway.adminUrl}/revocations`, { token: credential, body: { user: 'corp:alice' } }),
+    ],
+  ] as const satisfies [string, (stream: RawConnection) => unknown][]) {
+    const stream = await openRun(gate)
+    await stream.until('data: 1')
+    t.equal((await figures(gate))[`stream_duration_seconds_count{reason="${reason}"}`], undefined)
+    await finish(stream)
+    await until(async () => (await figures(gate))[`stream_duration_seconds_count{reason="${reason}"}`] === 1)
+  }
+  const all = await figures(gate)
+  const seconds = Object.entries(all).flatMap(([name, sum]) => (name.startsWith('stream_duration_seconds_sum') ? [sum] : []))
+  t.equal(seconds.length, 4)
+  t.ok(seconds.reduce((sum, more) => sum + more) <= (performance.now() - began) / 1000)
 })
