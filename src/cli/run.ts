@@ -1,16 +1,16 @@
 /** Finds the command and runs it, or prints its help. */
-import { readFileSync } from 'node:fs'
 import { CommandFailed, didYouMean, EXIT, UsageError, type CommandGroup, type Command, type Option } from './command.ts'
 import { complain, print, printLines, type Terminal } from './terminal.ts'
 import { PROGRAM } from './commands.ts'
 import { largest } from '../core/json/extremes.ts'
+import { packageVersion } from '../observe/version.ts'
 
 const HELP = ['--help', '-h']
 
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const [name = ''] = args
   if (!['--version', '-v', '-V'].includes(name)) return runIn('threadwarden', PROGRAM, args, terminal)
-  print(terminal, version())
+  print(terminal, packageVersion())
   return EXIT.fine
 }
 
@@ -46,11 +46,6 @@ async function runIn(path: string, group: CommandGroup, [name, ...rest]: readonl
     complain(terminal, `See ${named} --help.`)
     return EXIT.usage
   }
-}
-
-function version(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 const WIDTH = 120

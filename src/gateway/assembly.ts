@@ -7,6 +7,7 @@ import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import { makeDecisionRecorder } from '../audit/recorder.ts'
 import { makeSnapshotManager, type SnapshotManager } from '../snapshot/manager.ts'
+import { measuredStore } from './measured-store.ts'
 import { memoryBudgets } from './memory-budgets.ts'
 import { makeCursorSeal } from '../http/lists/cursor.ts'
 import { makeAdminApp, type ReloadResult } from '../http/admin/admin.ts'
@@ -88,9 +89,10 @@ interface Opened {
 }
 
 async function open({ config }: Prepared, log: Logger, primary: Primary | undefined): Promise<Opened> {
-  const { store, pool } = await openStoreWithPool(config.ownership, { log })
+  const { store: unmeasured, pool } = await openStoreWithPool(config.ownership, { log })
   const limiter = primary?.limiter ?? openLimiter(config.ownership, pool, log)
   const metrics = primary?.metrics ?? makeMetrics()
+  const store = measuredStore(unmeasured, storeOf(config.ownership).kind, metrics.store)
   const readiness = primary?.readiness ?? makeReadiness()
   const closeStore = async (): Promise<void> => {
     limiter.stop()

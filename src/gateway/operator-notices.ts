@@ -61,6 +61,7 @@ export async function announce(
   if (enforcement === 'enforce') await sayUnowned(store, log)
   sayShadow(shadow, readiness, metrics.configuration, log)
   metrics.tls.presented(certificates)
+  metrics.configuration.loaded()
 }
 
 export interface NoticeParts {

@@ -11,6 +11,8 @@ import {
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
+import { registerHistogram, type Histogram, type HistogramConfiguration } from './histogram.ts'
+import { packageVersion } from './version.ts'
 
 /** `none` for a request without a route. */
 export type RouteLabel = RouteId | 'none'
@@ -20,6 +22,7 @@ export type Ruling = Reason | 'permitted'
 export interface Metrics {
   readonly requests: RequestMetrics
   readonly streams: StreamMetrics
+  readonly store: StoreMetrics
   readonly keys: KeyMetrics
   readonly configuration: ConfigurationMetrics
   readonly audit: AuditMetrics
@@ -29,6 +32,9 @@ export interface Metrics {
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
 
+/** `upstream`: until the head of the upstream's answer. */
+export type TimedPart = 'request' | 'gateway' | 'upstream'
+
 export interface RequestMetrics {
   decided(route: RouteLabel, reason: Ruling): void
   /** A request that passed under `observe`, and that enforcing would have refused. */
@@ -37,11 +43,34 @@ export interface RequestMetrics {
   upstreamFailed(reason: Reason): void
   claimed(outcome: 'new' | 'released' | 'lost-race'): void
   dropped(kind: 'body-key' | 'query-name', count: number): void
+  /** `status` is 0 if no answer began. */
+  took(part: TimedPart, route: RouteLabel, status: number, milliseconds: number): void
 }
 
 export interface StreamMetrics {
   streamOpened(): void
-  streamClosed(): void
+  streamClosed(end: StreamEnd, seconds: number): void
+}
+
+/** `complete`: the caller has all that the upstream sent. */
+export type StreamEnd =
+  | 'complete'
+  | 'caller-left'
+  | 'upstream-broke-off'
+  | 'not-allowed'
+  | 'credential-expired'
+  | 'credential-invalid'
+  | 'shutting-down'
+  | 'rate-limited'
+  | 'stalled'
+
+export interface StoreMetrics {
+  /** A call that returns no promise was answered from a cache, and is not measured. */
+  timed<Values extends unknown[], Result>(
+    operation: string,
+    engine: string,
+    call: (...values: Values) => Result,
+  ): (...values: Values) => Result
 }
 
 export interface KeyMetrics {
@@ -51,6 +80,8 @@ export interface KeyMetrics {
 }
 
 export interface ConfigurationMetrics {
+  /** The configuration was read and is active, at start or by a reload. */
+  loaded(): void
   reloaded(outcome: 'reloaded' | 'unchanged' | 'refused', generation: number): void
   enforcement(enforcement: Enforcement): void
   shadowPolicy(state: 'on' | 'off'): void
@@ -87,9 +118,13 @@ export function makeMetrics(): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const register = registerIn(registry)
+  register
+    .gauge('build_info', 'Always 1: the versions of the gateway and of Node.js are its labels.', 'max', ['version', 'node'])
+    .set({ version: packageVersion(), node: process.version }, 1)
   return {
     requests: requestMetrics(register),
     streams: streamMetrics(register),
+    store: storeMetrics(register),
     keys: keyMetrics(register),
     configuration: configurationMetrics(register),
     audit: auditMetrics(register),
@@ -110,10 +145,29 @@ function registerIn(registry: Registry) {
     /** `aggregator`: how the values of several workers become one. */
     gauge: (name: string, help: string, aggregator: 'sum' | 'max' | 'min', labelNames: string[] = []) =>
       new Gauge({ name: `threadwarden_${name}`, help, aggregator, labelNames, registers }),
+    histogram: (name: string, help: string, labelNames: HistogramConfiguration['labelNames'], bounds: readonly number[]) =>
+      registerHistogram(registry, { name: `threadwarden_${name}`, help, labelNames, bounds }),
   }
 }
 
-function requestMetrics({ counter }: Register): RequestMetrics {
+function observe(histogram: Histogram, first: string, second: string, seconds: number): void {
+  const { bounds } = histogram
+  const series = histogram.series.get(first)?.get(second) ?? histogram.add(first, second)
+  let at = 0
+  while (at < bounds.length && seconds > (bounds[at] ?? 0)) at += 1
+  series.counts[at] = (series.counts[at] ?? 0) + 1
+  series.sum += seconds
+}
+
+const BY_ROUTE_AND_STATUS = ['route', 'status_class'] as const
+const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** Seconds that callers notice. */
+const ANSWER_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+/** Seconds of the gateway's own work, which takes less than a millisecond where nothing is slow. */
+const GATEWAY_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+function requestMetrics({ counter, histogram }: Register): RequestMetrics {
   // Counted separately and read at a scrape: the library's counter would hash its labels with every request.
   const decisions = new Map<RouteLabel, Map<Ruling, number>>()
   counter('decisions_total', 'Requests by route and by the reason of the decision.', ['route', 'reason'], {
@@ -136,6 +190,26 @@ function requestMetrics({ counter }: Register): RequestMetrics {
   const claims = counter('claims_total', 'Threads claimed, released after a run that did not start, or lost to another claim.', [
     'outcome',
   ])
+  const times: Readonly<Record<TimedPart, Histogram>> = {
+    request: histogram(
+      'request_duration_seconds',
+      'Time from the head of a request to the end of its answer.',
+      BY_ROUTE_AND_STATUS,
+      ANSWER_BOUNDS,
+    ),
+    gateway: histogram(
+      'gateway_duration_seconds',
+      'Time from the head of a request to the head of its answer, without the waits for its body and for the upstream.',
+      BY_ROUTE_AND_STATUS,
+      GATEWAY_BOUNDS,
+    ),
+    upstream: histogram(
+      'upstream_first_byte_seconds',
+      "Time until the head of the upstream's answer has arrived, with connecting and sending.",
+      BY_ROUTE_AND_STATUS,
+      ANSWER_BOUNDS,
+    ),
+  }
   const dropped = counter('dropped_total', 'Body keys, forwarded properties and query names that were not forwarded.', ['kind'])
   return {
     decided(route, reason) {
@@ -150,12 +224,66 @@ function requestMetrics({ counter }: Register): RequestMetrics {
     dropped: (kind, count) => {
       if (count > 0) dropped.inc({ kind }, count)
     },
+    took(part, route, status, milliseconds) {
+      // A status beyond 599 counts as a server error (RFC 9110 §15).
+      const statusClass = STATUS_CLASSES[Math.min(Math.trunc(status / 100), 5)] ?? 'none'
+      observe(times[part], route, statusClass, milliseconds / 1000)
+    },
   }
 }
 
-function streamMetrics({ gauge }: Register): StreamMetrics {
+/** Seconds of runs and of connections that wait for events. */
+const STREAM_BOUNDS = [0.1, 0.5, 1, 5, 15, 30, 60, 300, 900, 3600, 14_400]
+
+function streamMetrics({ gauge, histogram }: Register): StreamMetrics {
   const streams = gauge('open_streams', 'Open event streams.', 'sum')
-  return { streamOpened: streams.inc.bind(streams), streamClosed: streams.dec.bind(streams) }
+  const durations = histogram(
+    'stream_duration_seconds',
+    'Event streams that have ended, by the reason.',
+    ['reason'],
+    STREAM_BOUNDS,
+  )
+  return {
+    streamOpened: streams.inc.bind(streams),
+    streamClosed(end, seconds) {
+      streams.dec()
+      observe(durations, end, '', seconds)
+    },
+  }
+}
+
+/** Seconds of one operation: SQLite takes less than a millisecond, and a database on another machine a few. */
+const STORE_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+
+function storeMetrics({ counter, histogram }: Register): StoreMetrics {
+  const by = ['operation', 'engine'] as const
+  const durations = histogram(
+    'store_operation_duration_seconds',
+    'Operations of the store that requests need, with the waits for locks and connections.',
+    by,
+    STORE_BOUNDS,
+  )
+  const errors = counter('store_operation_errors_total', 'Operations of the store that failed.', [...by])
+  const measure = async (operation: string, engine: string, began: number, result: Promise<unknown>): Promise<void> => {
+    try {
+      await result
+    } catch {
+      errors.inc({ operation, engine })
+    }
+    observe(durations, operation, engine, (performance.now() - began) / 1000)
+  }
+  return {
+    timed: (operation, engine, call) => {
+      // An alert sees the first error only as a rise from 0.
+      errors.inc({ operation, engine }, 0)
+      return (...values) => {
+        const began = performance.now()
+        const result = Reflect.apply(call, undefined, values)
+        if (result instanceof Promise) void measure(operation, engine, began, result)
+        return result
+      }
+    },
+  }
 }
 
 function keyMetrics({ counter, gauge }: Register): KeyMetrics {
@@ -178,6 +306,12 @@ function configurationMetrics({ counter, gauge }: Register): ConfigurationMetric
     'min',
   )
   reloadFine.set(1)
+  const loadedAt = gauge(
+    'config_last_reload_success_timestamp_seconds',
+    'When the configuration was last read and found valid, at start or by a reload: seconds since the epoch.',
+    'max',
+  )
+  const loaded = (): void => loadedAt.setToCurrentTime()
   const generation = gauge(
     'config_generation',
     'Number of the active configuration: 1 at start, and one more with every activated reload.',
@@ -187,8 +321,10 @@ function configurationMetrics({ counter, gauge }: Register): ConfigurationMetric
   const observing = gauge('observing', '1 while ownership violations are reported and not refused (enforcement: observe).', 'max')
   const shadowing = gauge('shadow_policy', '1 while a second policy is evaluated beside the enforced one (shadowPolicy).', 'max')
   return {
+    loaded,
     reloaded: (outcome, number) => {
       reloads.inc({ outcome })
+      if (outcome === 'unchanged') loaded()
       reloadFine.set(outcome === 'refused' ? 0 : 1)
       generation.set(number)
     },

@@ -20,7 +20,7 @@ function part(head: string, content: string): string {
 async function read(form: string, budget = makeBudget(10_000), most = 10_000) {
   const message = arrivingMessage(form.match(/[^]{1,7}/g)?.map((text) => Buffer.from(text, 'latin1')) ?? [])
   const lines = headerLines(['content-type', TYPE, 'transfer-encoding', 'chunked'])
-  return readRecording(TYPE, { message, lines, caller: 'corp:alice', onWanted: () => {} }, most, budget)
+  return readRecording(TYPE, { message, lines, caller: 'corp:alice', onWanted: () => {}, timing: { waited: 0 } }, most, budget)
 }
 
 void test('the file of a form becomes base64, with its type and its name', async (t) => {

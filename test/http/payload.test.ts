@@ -47,6 +47,7 @@ const arriving = (raw: readonly string[], body: string): ArrivingBody => ({
   lines: headerLines(raw),
   caller: 'corp:alice',
   onWanted: () => {},
+  timing: { waited: 0 },
 })
 
 void test('what was read says so, and what it is', async (t) => {

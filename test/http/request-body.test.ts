@@ -11,7 +11,7 @@ const CHUNKED = headerLines(['transfer-encoding', 'chunked'])
 
 /** Holds a body of at most 10 bytes. */
 const hold = (message: IncomingMessage, budget: BodyBudget, take: (bytes: Buffer) => Refusal | null = () => null) =>
-  holdBody({ message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {} }, 10, budget, take)
+  holdBody({ message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {}, timing: { waited: 0 } }, 10, budget, take)
 
 void test('a body is held from its first byte until it is released, and given back once', async (t) => {
   const { source, message } = writtenMessage()
@@ -49,8 +49,11 @@ void test('whatever ends the reading gives back what came before it', async (t) 
 void test('what waits to be put together with more may be refused at the end, and is given back', async (t) => {
   const { source, message } = writtenMessage()
   const left = makeBudget(100)
-  const held = holdBody({ message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {} }, 100, left, (bytes) =>
-    bytes.toString() === 'the last' ? refuse('body-not-utf8') : null,
+  const held = holdBody(
+    { message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {}, timing: { waited: 0 } },
+    100,
+    left,
+    (bytes) => (bytes.toString() === 'the last' ? refuse('body-not-utf8') : null),
   )
   for (let pieces = 0; pieces < 64; pieces += 1) {
     source.write('x')

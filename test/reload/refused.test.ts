@@ -121,11 +121,23 @@ for (const [what, { break: destroy, says }] of Object.entries(BREAKS)) {
 
 void test('a configuration that broke and came back as it was is good again', async (t) => {
   const scene = await startScene(t)
+  const loadedAt = async (): Promise<number> => {
+    const { text } = await scene.health('/metrics')
+    return Number(/^threadwarden_config_last_reload_success_timestamp_seconds (.*)$/m.exec(text)?.[1])
+  }
+  const started = await loadedAt()
+  t.ok(Math.abs(started - Date.now() / 1000) < 60)
   scene.writePolicy('rules: [')
   t.match(await scene.gateway.reload('test'), { outcome: 'refused' })
+  t.equal(await loadedAt(), started)
   scene.writePolicy(CHAT)
   t.same(await scene.gateway.reload('test'), { outcome: 'unchanged', generation: 1, faults: [] })
   t.notOk('notes' in JSON.parse((await scene.health('/readyz')).text))
+  const unchanged = await loadedAt()
+  t.ok(unchanged > started)
+  scene.write({ limits: { newThreads: '9/m' } })
+  t.match(await scene.gateway.reload('test'), { outcome: 'reloaded' })
+  t.ok((await loadedAt()) > unchanged)
 })
 
 for (const [key, value] of [

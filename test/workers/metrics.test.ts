@@ -4,25 +4,38 @@ import { until } from '../../testing/support/until.ts'
 import { startScene } from './scene.ts'
 
 const REFUSED = 'threadwarden_decisions_total{route="none",reason="token-malformed"}'
+const ANSWERED = 'threadwarden_request_duration_seconds_count{route="none",status_class="4xx"}'
 
 void test('what the workers count is added up, and does not fall when one dies', async (t) => {
   const scene = await startScene(t)
   const workers = await scene.workers()
   for (const worker of workers.values()) for (let at = 0; at < 3; at += 1) await worker.ask('nonsense', '/info')
   t.equal(await scene.figure(REFUSED), 6)
+  // Opening connections to all workers takes requests as well.
+  const answered = await scene.figure(ANSWERED)
+  t.ok(answered >= 6)
   process.kill(scene.processOf(1), 'SIGKILL')
   await scene.line(({ msg }) => String(msg).startsWith('a worker exited'))
   t.equal(await scene.figure(REFUSED), 6)
+  t.equal(await scene.figure(ANSWERED), answered)
   for (const worker of (await scene.workers()).values()) await worker.ask('nonsense', '/info')
   t.equal(await scene.figure(REFUSED), 8)
+  t.ok((await scene.figure(ANSWERED)) > answered)
 })
 
 void test('states are not added up', async (t) => {
   const scene = await startScene(t, { config: { enforcement: 'observe' } })
+  t.equal(await scene.figure('threadwarden_build_info{'), 1)
   t.equal(await scene.figure('threadwarden_observing '), 1)
   t.equal(await scene.figure('threadwarden_config_generation '), 1)
   t.equal(await scene.figure('threadwarden_config_last_reload_successful '), 1)
   t.equal(await scene.figure('threadwarden_issuer_keys_stale{issuer="corp"}'), 0)
+  const loadedAt = 'threadwarden_config_last_reload_success_timestamp_seconds '
+  const started = await scene.figure(loadedAt)
+  process.kill(scene.processOf(1), 'SIGKILL')
+  await scene.line(({ msg }) => String(msg).startsWith('a worker exited'))
+  await scene.workers()
+  t.equal(await scene.figure(loadedAt), started, 'the start of a worker is no reload')
   scene.write({ limits: { newThreads: '9/m' } })
   t.equal((await scene.operate('/reload', undefined, 'POST')).status, 200)
   t.equal(await scene.figure('threadwarden_config_generation '), 2)

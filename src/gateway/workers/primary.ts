@@ -10,6 +10,7 @@ import { makeAdminApp } from '../../http/admin/admin.ts'
 import { makeHealthApp } from '../../http/listeners/health.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
+import { measuredStore } from '../measured-store.ts'
 import { announce, sayLostStore, watchCertificates } from '../operator-notices.ts'
 import { openAuditSink } from '../../audit/sinks.ts'
 import type { Logger } from '../../observe/log.ts'
@@ -66,7 +67,7 @@ async function start(
   const readiness = joinReadiness(own, () => workerPool.conditions())
   const metrics = joinMetrics(figures, () => workerPool.figures())
 
-  const store = await openStore(config.ownership, { log })
+  const store = measuredStore(await openStore(config.ownership, { log }), storeOf(config.ownership).kind, metrics.store)
   closing.push(() => store.close())
   sayLostStore(storeOf(config.ownership), surroundings.machine?.mounts ?? readMounts(), log)
   const revocations = await makeRevocationList(store)

@@ -16,7 +16,7 @@ import { refused } from '../pipeline/pipeline.ts'
 import { limitConnections, type LimitedConnection } from './connection-limit.ts'
 import { publicListener, boundLines } from './listening.ts'
 import { watchHandshakes } from './tls.ts'
-import type { ConnectionMetrics, TlsMetrics } from '../../observe/metrics.ts'
+import type { ConnectionMetrics, RequestMetrics, TlsMetrics } from '../../observe/metrics.ts'
 import type { ListenerTls } from '../../tls/settings.ts'
 import type { Classified, Exchange, RequestSnapshot } from '../pipeline/stages.ts'
 
@@ -43,7 +43,7 @@ export interface AppParts {
   readonly tls: ListenerTls | null
   /** Null for connections that another server accepts. */
   readonly mostConnections: number | null
-  readonly metrics: { readonly tls: TlsMetrics; readonly connections: ConnectionMetrics }
+  readonly metrics: { readonly requests: RequestMetrics; readonly tls: TlsMetrics; readonly connections: ConnectionMetrics }
 }
 
 export interface PublicApp {
@@ -56,6 +56,7 @@ export interface PublicApp {
 
 export function makeApp(parts: AppParts): PublicApp {
   const { log } = parts
+  const { requests: metrics } = parts.metrics
   const writeLine = requestLines(log)
   let leaving = false
   const connections = makeCallerConnections((socket) => limit?.of(socket))
@@ -109,7 +110,13 @@ export function makeApp(parts: AppParts): PublicApp {
       if (request.classified !== null && limited !== undefined && --limited.busy === 0 && limited.isOpen) limit?.idle.add(limited)
       const at = connection.open.indexOf(reply.raw)
       if (at !== -1) connection.open.splice(at, 1)
-      if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange))
+      const total = performance.now() - known.startedAt
+      const { headersSent, statusCode } = reply.raw
+      const { record, timing } = exchange
+      const route = record.descriptor?.route.id ?? 'none'
+      metrics.took('request', route, headersSent ? statusCode : 0, total)
+      if (headersSent) metrics.took('gateway', route, statusCode, timing.answeredAt - known.startedAt - timing.waited)
+      if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange, total))
     })
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
@@ -202,6 +209,7 @@ function sendRefusal(request: FastifyRequest, reply: FastifyReply, refusal: Refu
 }
 
 function send(reply: FastifyReply, exchange: Exchange | null, answer: Answer): FastifyReply {
+  if (exchange !== null) exchange.timing.answeredAt = performance.now()
   void reply.code(answer.status).headers({ ...exchange?.head.answerHeaders, ...answer.headers })
   // The rest of a body is read and discarded, so that a caller who is still sending sees the answer.
   if (!reply.request.raw.complete && answer.headers['connection'] !== 'close') reply.request.raw.resume()
@@ -308,7 +316,7 @@ function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connec
   socket.once('close', () => clearTimeout(cut))
 }
 
-function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange) {
+function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange, total: number) {
   const { descriptor, upstream, observed } = record
   const { enforcement } = snapshot.pipeline
   return {
@@ -329,6 +337,6 @@ function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange) {
     wouldHide: record.hidden === 0 ? undefined : record.hidden,
     complete: raw.writableFinished,
     ended: record.ended,
-    ms: Math.round(performance.now() - head.startedAt),
+    ms: Math.round(total),
   }
 }

@@ -55,7 +55,10 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     const limited = await takeNewThread(request.leases, need.rule.limits.newThreads, limits, limiter)
     if (limited !== null) return limited
     const { history: asking } = request.binding
+    const { timing } = request.exchange
+    const askedAt = performance.now()
     const history = await asking.ask(request, need.rule, threadId)
+    timing.waited += performance.now() - askedAt
     if (isRefusal(history)) {
       metrics.upstreamFailed(history.reason)
       if (facts.enforcement === 'enforce') return history

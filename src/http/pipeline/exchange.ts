@@ -32,6 +32,7 @@ export function beginExchange(
       hidden: 0,
       ended: undefined,
     },
+    timing: { waited: 0, answeredAt: 0 },
     response,
     signal: new ClientDisconnectSignal(),
     snapshot,

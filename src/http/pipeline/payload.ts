@@ -61,7 +61,7 @@ export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody
     // HTTP/1.0 has no interim answer (RFC 9110 §10.1.1).
     const waits = lines.has('expect') && message.httpVersion !== '1.0'
     const onWanted = waits ? (): void => exchange.response.writeContinue() : null
-    const arriving = { message, lines, caller: caller.key, onWanted }
+    const arriving = { message, lines, caller: caller.key, onWanted, timing: exchange.timing }
     if (route !== null) {
       const { descriptor, match } = route
       return readPayload(parts, descriptor, upstream, mostBody(match, configuredBody(parts.limits, descriptor.route)), arriving)

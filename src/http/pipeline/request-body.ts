@@ -4,6 +4,7 @@ import { Transform, type Readable } from 'node:stream'
 import { isJsonType, multipartType, type HeaderLines } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { BodyTooLarge } from '../upstream/upstream.ts'
+import type { Timing } from './stages.ts'
 
 export interface ArrivingBody {
   readonly message: IncomingMessage
@@ -11,6 +12,7 @@ export interface ArrivingBody {
   readonly caller: string
   /** Asks the caller for the body; null where it comes unasked. */
   readonly onWanted: (() => void) | null
+  readonly timing: Pick<Timing, 'waited'>
 }
 
 /** By the headers. Refuses with 415. */
@@ -35,7 +37,7 @@ export interface HeldBody {
 
 /** 413 beyond `most` bytes, 503 beyond `budget`. Where `take` refuses a piece, the rest is not awaited. */
 export function holdBody(
-  { message, lines, onWanted }: ArrivingBody,
+  { message, lines, onWanted, timing }: ArrivingBody,
   most: number,
   budget: BodyBudget,
   take: Take,
@@ -45,16 +47,19 @@ export function holdBody(
   const { promise, resolve } = Promise.withResolvers<HeldBody | Refusal>()
   const pieces = inPieces(take)
   let held = 0
+  let waitsSince = performance.now()
   const release = (): void => {
     budget.give(held)
     held = 0
   }
   const done = (refusal: Refusal | null = pieces.end()): void => {
+    timing.waited += performance.now() - waitsSince
     message.off('data', onData).off('end', done).off('error', onBroken).off('close', onBroken)
     if (refusal !== null) release()
     resolve(refusal ?? { bytes: held, release })
   }
   const onData = (chunk: Buffer): void => {
+    timing.waited += performance.now() - waitsSince
     let fault: Refusal | null
     if (held + chunk.length > most) fault = refuse('body-too-large')
     else if (!budget.take(chunk.length)) fault = refuse('bodies-budget-exhausted')
@@ -62,6 +67,7 @@ export function holdBody(
       held += chunk.length
       fault = pieces.take(chunk)
     }
+    waitsSince = performance.now()
     if (fault === null) return
     // The code that answers discards the rest of the body.
     message.pause()

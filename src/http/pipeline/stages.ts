@@ -51,9 +51,18 @@ export interface RequestRecord {
   ended: EndReason | undefined
 }
 
+/** In milliseconds of the clock of `startedAt`. */
+export interface Timing {
+  /** How long the request waited for its own body and for the upstream. */
+  waited: number
+  /** When its answer began; 0 before. */
+  answeredAt: number
+}
+
 export interface Exchange {
   readonly head: RequestHead
   readonly record: RequestRecord
+  readonly timing: Timing
   readonly response: ServerResponse
   readonly signal: ClientDisconnectSignal
   /** The snapshot that decides the request: another one once that was replaced before the request was sent. */

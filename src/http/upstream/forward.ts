@@ -89,7 +89,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       return !known.isOutdated
     }
     const question = upstreamRequest(request.upstream, parts.basePath, { descriptor, query, headers, body, mayBegin })
+    const sentAt = performance.now()
     const result = await upstream.send(question, exchange.signal)
+    const taken = performance.now() - sentAt
+    exchange.timing.waited += taken
+    if (result.outcome === 'answered') metrics.took('upstream', descriptor.route.id, result.status, taken)
     if (known.isOutdated && result.outcome === 'failed' && !result.maybeSent) return OUTDATED
     // A changed transport or an absent upstream would explain such a result.
     const isTelling =
@@ -122,7 +126,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     owner: AnswerOwner,
     { exchange, takePlace, permittedAt }: Authorized,
   ): 'passed' => {
-    const { response, record, snapshot } = exchange
+    const { response, record, snapshot, timing } = exchange
+    timing.answeredAt = performance.now()
     const onEnded = (why: Exchange['record']['ended']): void => void (record.ended = why)
     const state = answers.pass(body, { response, head, takePlace, onEnded }, form, owner, answerRules)
     // An answer that the caller has whole is not checked again.

@@ -5,7 +5,7 @@ import type { Permit } from '../../core/decide/decide.ts'
 import { binaryRunError, eventBoundary, frameBoundary, type EventBoundary } from '../../core/wire/event-streams.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import type { StreamMetrics } from '../../observe/metrics.ts'
+import type { StreamEnd, StreamMetrics } from '../../observe/metrics.ts'
 import type { AnswerBody, BodyReader } from './answer-body.ts'
 
 export interface AnswerOwner {
@@ -27,7 +27,8 @@ export interface Caller {
   readonly onEnded: (why: EndReason) => void
 }
 
-export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
+/** Why the gateway ends an answer. */
+export type EndReason = Exclude<StreamEnd, 'complete' | 'caller-left' | 'upstream-broke-off'>
 
 export interface OpenAnswers {
   /**
@@ -107,7 +108,8 @@ export function makeOpenAnswers(
     return () => clearTimeout(timer)
   }
 
-  const pass: OpenAnswers['pass'] = (body, { response, head, takePlace, onEnded }, form, owner, rules) => {
+  const pass: OpenAnswers['pass'] = (body, caller, form, owner, rules) => {
+    const { response, head, takePlace } = caller
     const isStream = form !== 'plain'
     let boundary: EventBoundary | null = null
     let keepAlive: NodeJS.Timeout | undefined
@@ -116,6 +118,11 @@ export function makeOpenAnswers(
     let watch: StallWatch | null = null
     let expiry = (): void => {}
     let state: 'begun' | 'waiting' = 'waiting'
+    let ended: StreamEnd | null = null
+    const onEnded = (why: EndReason): void => {
+      ended = why
+      caller.onEnded(why)
+    }
     // A connection that fails counts as closed: no error of a caller may reach the process.
     response.on('error', () => response.destroy())
 
@@ -172,7 +179,11 @@ export function makeOpenAnswers(
         if (!isOver(response)) awaitReader()
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
-      broken: () => cutOff(response),
+      broken() {
+        // The upstream request of a caller who left is aborted, which is no failure of the upstream.
+        if (!response.destroyed) ended ??= 'upstream-broke-off'
+        cutOff(response)
+      },
     }
 
     if (isWhole) {
@@ -186,6 +197,7 @@ export function makeOpenAnswers(
       }
       if (isOver(response)) return 'over'
     }
+    const openedAt = isStream ? performance.now() : 0
     if (isStream) metrics.streamOpened()
     open.set(end, { owner, isStream })
     const closed = (): void => {
@@ -196,7 +208,9 @@ export function makeOpenAnswers(
       watch?.stop()
       expiry()
       open.delete(end)
-      if (isStream) metrics.streamClosed()
+      if (!isStream) return
+      const why = ended ?? (response.writableFinished ? 'complete' : 'caller-left')
+      metrics.streamClosed(why, (performance.now() - openedAt) / 1000)
     }
     response.on('drain', () => body.resume())
     if (response.destroyed) {

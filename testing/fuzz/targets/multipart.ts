@@ -79,7 +79,12 @@ async function recordingOf(type: string, pieces: readonly Buffer[]): Promise<Rec
   const budget = makeBudget(4 * MOST)
   const lines = headerLines(['content-type', type, 'transfer-encoding', 'chunked'])
   const message = arrivingMessage(pieces.map((piece) => Buffer.from(piece)))
-  const read = await readRecording(type, { message, lines, caller: 'corp:alice', onWanted: () => {} }, MOST, budget)
+  const read = await readRecording(
+    type,
+    { message, lines, caller: 'corp:alice', onWanted: () => {}, timing: { waited: 0 } },
+    MOST,
+    budget,
+  )
   if (read.outcome === 'read') read.release()
   assert.ok(budget.take(budget.most), 'its memory is given back')
   return read
