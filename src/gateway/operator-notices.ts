@@ -122,6 +122,8 @@ export function watchKeys(issuers: readonly Issuer[], readiness: Readiness, metr
       readiness.set(`keys:${key}`, keys.ready() ? null : 'the keys of this issuer could not be fetched yet')
       if (keys.ready()) keys.renew()
       else void keys.find(undefined).then(() => keys.ready() && readiness.set(`keys:${key}`, null))
+      // Keys from files were never fetched, and neither were those that are missing.
+      if (Number.isFinite(keys.trustedFrom)) metrics.keysFetched(key, keys.trustedFrom)
       if (keys.stale() === stale.has(key)) continue
       if (keys.stale()) {
         metrics.keysStale(key)

@@ -77,6 +77,8 @@ export interface KeyMetrics {
   keyFetchFailed(issuer: string): void
   keysStale(issuer: string): void
   keysFresh(issuer: string): void
+  /** `at` in milliseconds since the epoch. */
+  keysFetched(issuer: string, at: number): void
 }
 
 export interface ConfigurationMetrics {
@@ -291,10 +293,17 @@ function keyMetrics({ counter, gauge }: Register): KeyMetrics {
   const stale = gauge('issuer_keys_stale', '1 while the issuer is unavailable and its last known keys are used.', 'max', [
     'issuer',
   ])
+  const fetchedAt = gauge(
+    'issuer_keys_fetched_timestamp_seconds',
+    "When an issuer's keys were last fetched: seconds since the epoch.",
+    'min',
+    ['issuer'],
+  )
   return {
     keyFetchFailed: (issuer) => failures.inc({ issuer }),
     keysStale: (issuer) => stale.set({ issuer }, 1),
     keysFresh: (issuer) => stale.set({ issuer }, 0),
+    keysFetched: (issuer, at) => fetchedAt.set({ issuer }, at / 1000),
   }
 }
 

@@ -35,7 +35,12 @@ void test('with its issuer down the gateway starts, says in /readyz what is miss
     return { status: answer.status, body: await answer.text() }
   }
   t.match(await readyz(), { status: 503, body: /keys:corp/ })
+  const fetchedAt = async () => {
+    const metrics = await text(`${gateway.healthUrl}/metrics`)
+    return /^threadwarden_issuer_keys_fetched_timestamp_seconds\{issuer="corp"\} (.*)$/m.exec(metrics)?.[1]
+  }
   t.match(await text(`${gateway.healthUrl}/metrics`), 'threadwarden_issuer_keys_stale{issuer="corp"} 0')
+  t.equal(await fetchedAt(), undefined, 'no keys yet')
   t.equal((await fetch(`${gateway.healthUrl}/livez`)).status, 200)
   t.equal(issuer.fetches(), 1, 'within the pause it is not asked again')
   issuer.keys(FIRST)
@@ -43,6 +48,8 @@ void test('with its issuer down the gateway starts, says in /readyz what is miss
   // Nobody has to come for it: the gateway looks by itself.
   await until(async () => (await readyz()).status === 200)
   t.equal(issuer.fetches(), 2)
+  await until(async () => (await fetchedAt()) !== undefined)
+  t.ok(Math.abs(Number(await fetchedAt()) - Date.now() / 1000) < 60)
   t.equal(await fate(good), PASSED)
   t.equal(await fate(unknown), REFUSED)
   t.same(gateway.lines.filter(({ msg }) => msg === FETCH_FAILED).length, 1)

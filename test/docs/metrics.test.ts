@@ -51,6 +51,7 @@ void test('each metric has the labels of its row', async (t) => {
   await metrics.store.timed('access', 'sqlite', () => Promise.resolve())()
   metrics.keys.keyFetchFailed('corp')
   metrics.keys.keysStale('corp')
+  metrics.keys.keysFetched('corp', 0)
   metrics.configuration.reloaded('reloaded', 2)
   metrics.connections.overLimit('refused')
   metrics.tls.handshakeFailed('timeout')

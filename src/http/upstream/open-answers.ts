@@ -27,8 +27,7 @@ export interface Caller {
   readonly onEnded: (why: EndReason) => void
 }
 
-/** Why the gateway ends an answer. */
-export type EndReason = Exclude<StreamEnd, 'complete' | 'caller-left' | 'upstream-broke-off'>
+export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
 
 export interface OpenAnswers {
   /**
