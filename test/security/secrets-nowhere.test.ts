@@ -13,6 +13,7 @@ import { openRaw, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
 import { events, json, type Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 import { REASONS } from '../../src/core/reasons.ts'
+import { packageVersion } from '../../src/observe/version.ts'
 import { ROUTE_IDS } from '../../src/core/route/routes.ts'
 import { BASE, BODY_ROUTES, PATH_ROUTES, run } from './thread-routes.ts'
 
@@ -185,7 +186,7 @@ void testFirstPair('labels are of closed lists, and no number of users, threads 
       await sendRaw(gateway.url, gateway.bytes({ ...request, token }))
     }
   }
-  await visit('first')
+  await visit('zoe')
   const before = await labels(gate)
   for (let at = 0; at < 10; at += 1) await visit(`user${at}`)
   t.same([...(await labels(gate))].sort(), [...before].sort())
@@ -193,14 +194,18 @@ void testFirstPair('labels are of closed lists, and no number of users, threads 
   const closed = new Set([
     ...['none', ...ROUTE_IDS].map((id) => `route=${id}`), ...['permitted', ...Object.keys(REASONS)].map((reason) => `reason=${reason}`),
     ...['new', 'released', 'lost-race'].map((outcome) => `outcome=${outcome}`), 'kind=body-key', 'kind=query-name', 'issuer=corp',
+    ...['2xx', '4xx', '5xx'].map((status) => `status_class=${status}`), 'engine=sqlite', `version=${packageVersion()}`, `node=${process.version}`,
+    ...['access', 'claim', 'settle', 'change', 'delete', 'list', 'grant', 'observe', 'revocation'].map((name) => `operation=${name}`),
+    ...['idle-closed', 'refused'].map((outcome) => `outcome=${outcome}`), 'reason=complete',
   ])
+  const isBound = (label: string): boolean => /^le=(?:[\d.]+|\+Inf)$/.test(label)
   t.same(
-    [...before].filter((label) => !closed.has(label)),
+    [...before].filter((label) => !closed.has(label) && !isBound(label)),
     [],
   )
   t.ok(before.has('route=agent/run') && before.has('reason=permitted'))
   const { text, headers } = await call(`${gateway.healthUrl}/metrics`)
   t.match(headers.get('content-type'), /^text\/plain/)
-  for (const word of ['first', 'user1', 'thread-of', 'key-', 'prop-', 'agent-', 'path-', 'my-words', 'corp:'])
+  for (const word of ['zoe', 'user1', 'thread-of', 'key-', 'prop-', 'agent-', 'path-', 'my-words', 'corp:'])
     t.notOk(text.includes(word), word)
 })
