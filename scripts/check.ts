@@ -52,7 +52,7 @@ async function main(): Promise<number> {
     return 0
   }
   if (values.build)
-    process.stdout.write('npm test takes about 7 minutes on 2 cores. It checks and builds first, and then runs the tests.\n')
+    process.stdout.write('npm test takes about 8 minutes on 2 cores. It checks and builds first, and then runs the tests.\n')
   const waiting = values.pages ? [...PAGES] : [...CHECKS, ...(values.build ? ['build'] : [])]
   const lane = async (): Promise<boolean> => {
     let passed = true

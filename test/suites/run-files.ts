@@ -9,7 +9,8 @@ import { Writable } from 'node:stream'
 import { pathToFileURL } from 'node:url'
 import { t as root, type Test } from 'tap'
 import { enter } from './current-file.ts'
-import { FILE_LIMIT_MS, ROOT } from './suites.ts'
+import { EXTENT } from '../../testing/support/sample.ts'
+import { fileLimit, ROOT } from './suites.ts'
 
 export interface FileResult {
   readonly file: string
@@ -46,7 +47,7 @@ void root.test('files', { timeout: 0 }, async (files) => {
   for await (const name of createInterface({ input: channel })) {
     const path = pathToFileURL(join(ROOT, name)).href
     const began = performance.now()
-    const result = await files.test(name, { timeout: FILE_LIMIT_MS }, async (one) => {
+    const result = await files.test(name, { timeout: fileLimit(EXTENT) }, async (one) => {
       file = one
       enter(one)
       await import(path)

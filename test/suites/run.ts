@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { startServer } from '../../testing/support/postgres-server.ts'
 import { EXTENT } from '../../testing/support/sample.ts'
-import { FILE_LIMIT_MS, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT, sampleFiles } from './suites.ts'
+import { fileLimit, LONG_SUITES, longFiles, pairFiles, quickFiles, ROOT, sampleFiles } from './suites.ts'
 import type { FileResult } from './run-files.ts'
 
 const USAGE = `Runs the tests of this repository.
@@ -84,9 +84,9 @@ const SOME = 40
 
 /** The files of all parts wait together, so that no process is idle while a part ends with one long file. */
 async function run(parts: readonly Part[], postgres: string, onFailure: 'goes on' | 'stops'): Promise<readonly FileResult[]> {
-  const queues = Object.values(Object.groupBy(parts, ({ extent }) => extent)).map((alike) => ({
-    waiting: alike.flatMap(({ files }) => files),
-    extent: alike[0]?.extent,
+  const queues = (['all', 'others', 'sample'] as const).map((extent) => ({
+    extent,
+    waiting: parts.filter((part) => part.extent === extent).flatMap(({ files }) => files),
     // A file that passed may be told again, when its process has ended badly.
     results: new Map<string, FileResult>(),
   }))
@@ -97,7 +97,7 @@ async function run(parts: readonly Part[], postgres: string, onFailure: 'goes on
       const queue = queues.find(({ waiting }) => waiting.length > 0)
       if (queue === undefined) return
       const environment = { ...process.env, THREADWARDEN_TEST_POSTGRES: postgres, THREADWARDEN_TEST_EXTENT: queue.extent }
-      await runProcess(queue.waiting, environment, (result) => {
+      await runProcess(queue.waiting, environment, fileLimit(queue.extent), (result) => {
         queue.results.set(result.file, result)
         if (!result.passed) process.stdout.write(`${result.file} failed\n`)
         if (!result.passed && onFailure === 'stops') for (const { waiting } of queues) waiting.length = 0
@@ -116,6 +116,7 @@ async function run(parts: readonly Part[], postgres: string, onFailure: 'goes on
 async function runProcess(
   waiting: string[],
   environment: NodeJS.ProcessEnv,
+  fileLimitMs: number,
   onResult: (result: FileResult) => void,
 ): Promise<void> {
   const child = spawn(process.execPath, [WORKER], {
@@ -140,7 +141,7 @@ async function runProcess(
     timer = setTimeout(() => child.kill('SIGKILL'), limit)
   }
   channel.write(`${file}\n`)
-  endsWithin(FILE_LIMIT_MS + END_MS)
+  endsWithin(fileLimitMs + END_MS)
   for await (const line of createInterface({ input: channel })) {
     const result = JSON.parse(line) as FileResult
     onResult({ ...result, said: [...result.said, ...written] })
@@ -151,7 +152,7 @@ async function runProcess(
     if (file === undefined) channel.end()
     else channel.write(`${file}\n`)
     // Before the loop ends: it lasts as long as the process, which a test that waits for ever keeps running.
-    endsWithin(file === undefined ? END_MS : FILE_LIMIT_MS + END_MS)
+    endsWithin(file === undefined ? END_MS : fileLimitMs + END_MS)
   }
   const [code, signal] = await closed
   clearTimeout(timer)
