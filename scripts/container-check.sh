@@ -240,7 +240,7 @@ is 'validate finds the configuration valid' '/etc/threadwarden/threadwarden.yaml
 output=$(once --entrypoint /bin/sh "$image" -c true 2>&1) && code=0 || code=$?
 is 'a shell cannot be started' 127 "$code"
 output=$(once "$image" 2>&1) && code=0 || code=$?
-is 'without a configuration it does not start' 1 "$code"
+is 'without a configuration it does not start' 78 "$code"
 has '… and says which file it misses' /etc/threadwarden/threadwarden.yaml "$output"
 output=$(once "${configured[@]}" "$image" 2>&1) && code=0 || code=$?
 is 'without a volume for /data it does not start' 1 "$code"
