@@ -52,17 +52,11 @@ export interface StreamMetrics {
   streamClosed(end: StreamEnd, seconds: number): void
 }
 
+/** Why the gateway ends an answer. */
+export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
+
 /** `complete`: the caller has all that the upstream sent. */
-export type StreamEnd =
-  | 'complete'
-  | 'caller-left'
-  | 'upstream-broke-off'
-  | 'not-allowed'
-  | 'credential-expired'
-  | 'credential-invalid'
-  | 'shutting-down'
-  | 'rate-limited'
-  | 'stalled'
+export type StreamEnd = 'complete' | 'caller-left' | 'upstream-broke-off' | EndReason
 
 export interface StoreMetrics {
   /** A call that returns no promise was answered from a cache, and is not measured. */
@@ -166,8 +160,8 @@ const STATUS_CLASSES = ['none', '1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 /** Seconds that callers notice. */
 const ANSWER_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
-/** Seconds of the gateway's own work, which takes less than a millisecond where nothing is slow. */
-const GATEWAY_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
+/** Seconds of the gateway's own work and of one operation of the store: less than a millisecond each where nothing is slow. */
+const WORK_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
 
 function requestMetrics({ counter, histogram }: Register): RequestMetrics {
   // Counted separately and read at a scrape: the library's counter would hash its labels with every request.
@@ -203,7 +197,7 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
       'gateway_duration_seconds',
       'Time from the head of a request to the head of its answer, without the waits for its body and for the upstream.',
       BY_ROUTE_AND_STATUS,
-      GATEWAY_BOUNDS,
+      WORK_BOUNDS,
     ),
     upstream: histogram(
       'upstream_first_byte_seconds',
@@ -254,16 +248,13 @@ function streamMetrics({ gauge, histogram }: Register): StreamMetrics {
   }
 }
 
-/** Seconds of one operation: SQLite takes less than a millisecond, and a database on another machine a few. */
-const STORE_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5]
-
 function storeMetrics({ counter, histogram }: Register): StoreMetrics {
   const by = ['operation', 'engine'] as const
   const durations = histogram(
     'store_operation_duration_seconds',
     'Operations of the store that requests need, with the waits for locks and connections.',
     by,
-    STORE_BOUNDS,
+    WORK_BOUNDS,
   )
   const errors = counter('store_operation_errors_total', 'Operations of the store that failed.', [...by])
   const measure = async (operation: string, engine: string, began: number, result: Promise<unknown>): Promise<void> => {

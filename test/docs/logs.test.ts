@@ -129,7 +129,7 @@ void test('the table of the request line has its fields, in order', (t) => {
 })
 
 void test('the table of reasons for an early end has each of them', (t) => {
-  const source = readFileSync(join(ROOT, 'src/http/upstream/open-answers.ts'), 'utf8')
+  const source = readFileSync(join(ROOT, 'src/observe/metrics.ts'), 'utf8')
   const [, type = ''] = /type EndReason =([^]*?)\n\n/.exec(source) ?? []
   const reasons = Array.from(type.matchAll(/'([\w-]+)'/g), ([, reason]) => reason)
   t.ok(reasons.length > 3)

@@ -5,7 +5,7 @@ import type { Permit } from '../../core/decide/decide.ts'
 import { binaryRunError, eventBoundary, frameBoundary, type EventBoundary } from '../../core/wire/event-streams.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import type { StreamEnd, StreamMetrics } from '../../observe/metrics.ts'
+import type { EndReason, StreamEnd, StreamMetrics } from '../../observe/metrics.ts'
 import type { AnswerBody, BodyReader } from './answer-body.ts'
 
 export interface AnswerOwner {
@@ -26,8 +26,6 @@ export interface Caller {
   readonly takePlace: (() => Promise<boolean>) | null
   readonly onEnded: (why: EndReason) => void
 }
-
-export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
 
 export interface OpenAnswers {
   /**
