@@ -119,6 +119,9 @@ export async function startUpstream(first: Answering = json({}), options: Upstre
       return null
     }
   }
+  // The gateway decides when an idle connection ends: a process of tests that was busy for seconds would close one into which it has
+  // just written.
+  server.keepAliveTimeout = 0
   server.on('connection', (socket) => {
     connections += 1
     sockets.add(socket)
