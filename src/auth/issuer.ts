@@ -7,7 +7,7 @@ import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
 import { isSecretAlgorithm, type Algorithm } from '../jwt/algorithms.ts'
 import { keyFromJwk, keyFromPem, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
-import { fixedKeys, remoteKeys, type KeySource, type RemoteKeys } from '../jwt/key-source.ts'
+import { fixedKeys, remoteKeys, type FetchedKeys, type KeySource, type RemoteKeys } from '../jwt/key-source.ts'
 import { keyFromSecret } from './secret-key.ts'
 
 export interface Issuer {
@@ -23,6 +23,8 @@ export interface Issuer {
   readonly fingerprint: string
   /** Equal while the keys come from the same place and, for a file, are the same. */
   readonly keyMaterial: string
+  /** Equal while, in addition, they are fetched and used in the same way. */
+  readonly keyUse: string
 }
 
 export class IssuerFaults extends Error {
@@ -37,7 +39,7 @@ export class IssuerFaults extends Error {
 export interface IssuerSurroundings {
   readonly clock: () => number
   readonly onFetchFailure: (issuer: string, message: string) => void
-  /** An issuer with the same fingerprint is kept, with its keys. */
+  /** An issuer with the same fingerprint is kept. One that only fetches at other times gets the keys of the earlier one. */
   readonly known?: readonly Issuer[]
   readonly sources: Sources
 }
@@ -55,9 +57,15 @@ export function makeIssuers(
     try {
       const clockTolerance = config.clockTolerance ?? authentication.clockTolerance
       const keyMaterial = keyMaterialOf(key, config, sources)
-      const fingerprint = hashOf([key, config, clockTolerance, keyMaterial, contentOf(key, config, 'ca', sources)])
+      const ca = contentOf(key, config, 'ca', sources)
+      const fingerprint = hashOf([key, config, clockTolerance, keyMaterial, ca])
+      const { insecureHttp, bearerTokenFile } = config
+      const keyUse = hashOf([key, clockTolerance, keyMaterial, ca, insecureHttp, bearerTokenFile])
       const kept = known.find((issuer) => issuer.fingerprint === fingerprint)
-      issuers.push(kept ?? makeIssuer({ key, config, clockTolerance, keyMaterial, fingerprint }, sources, surroundings))
+      // An operator who raises staleIfError while the issuer is down must not lose the keys by it.
+      const before = known.find((issuer) => issuer.keyUse === keyUse)?.keys.fetched() ?? null
+      const identity = { key, config, clockTolerance, keyMaterial, keyUse, fingerprint }
+      issuers.push(kept ?? makeIssuer(identity, before, sources, surroundings))
     } catch (error) {
       if (!(error instanceof IssuerFaults)) throw error
       for (const fault of error.faults) faults.push(fault)
@@ -68,7 +76,8 @@ export function makeIssuers(
 }
 
 function makeIssuer(
-  identity: Pick<Issuer, 'key' | 'config' | 'clockTolerance' | 'keyMaterial' | 'fingerprint'>,
+  identity: Pick<Issuer, 'key' | 'config' | 'clockTolerance' | 'keyMaterial' | 'keyUse' | 'fingerprint'>,
+  before: FetchedKeys | null,
   sources: Sources,
   { clock, onFetchFailure }: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
 ): Issuer {
@@ -76,7 +85,7 @@ function makeIssuer(
   const fetching = fetchingFor(key, config, sources)
   const onFailure = (message: string): void => onFetchFailure(key, message)
   const rules = { issuer: config.issuer, clockTolerance }
-  const keys = fileKeys(key, config, rules, sources) ?? fetchedKeys(config, rules, { fetching, clock, onFailure })
+  const keys = fileKeys(key, config, rules, sources) ?? fetchedKeys(config, rules, { before, fetching, clock, onFailure })
   const introspection =
     config.introspection === undefined ? null : makeIntrospection(config, fetching, clock, onFailure, clockTolerance)
   return { ...identity, fetching, keys, introspection }
@@ -115,7 +124,7 @@ function fileKeys(key: string, config: IssuerConfig, rules: VerifierRules, sourc
 function fetchedKeys(
   config: IssuerConfig,
   rules: VerifierRules,
-  parts: Pick<RemoteKeys, 'fetching' | 'clock' | 'onFailure'>,
+  parts: Pick<RemoteKeys, 'before' | 'fetching' | 'clock' | 'onFailure'>,
 ): KeySource {
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },

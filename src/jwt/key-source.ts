@@ -11,8 +11,16 @@ export interface KeySource {
   /** Milliseconds since the epoch. The keys are trusted from the first to the second, both included. */
   readonly trustedFrom: number
   readonly trustedUntil: number
+  /** For another source of the same keys, which takes the place of this one. Null if nothing was fetched. */
+  fetched(): FetchedKeys | null
   /** Fetches keys that are too old. Called about every second, so that no request waits for a fetch. */
   renew(): void
+}
+
+export interface FetchedKeys {
+  readonly keys: readonly VerificationKey[]
+  /** Milliseconds since the epoch. */
+  readonly at: number
 }
 
 export const MAX_KEYS = 100
@@ -28,6 +36,7 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
     version: 0,
     trustedFrom: -Infinity,
     trustedUntil: Infinity,
+    fetched: () => null,
     renew: () => {},
   }
 }
@@ -43,17 +52,22 @@ export interface RemoteKeys {
   readonly staleIfError: number
   /** For keys older than `cacheFor`. Without calls of `renew` a request must wait: otherwise a removed key would be accepted. */
   readonly whenOld?: 'use' | 'wait'
+  /** What another source fetched from the same place. It is used until the first fetch, which `renew` begins at once. */
+  readonly before?: FetchedKeys | null
   readonly clock: () => number
   readonly onFailure: (message: string, cause: unknown) => void
 }
 
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
-  let keys: readonly VerificationKey[] | null = null
+  const { before = null } = options
+  let keys: readonly VerificationKey[] | null = before?.keys ?? null
+  let hasFetched = false
   let pauseUntil = -Infinity
   let failing = false
   let running: Promise<void> | null = null
 
+  const trustedUntil = (from: number): number => from + Math.max(options.cacheFor, options.staleIfError)
   const refresh = (): Promise<void> => {
     if (running !== null) return running
     // A longer rest than the full pause means that the clock was set back.
@@ -62,9 +76,10 @@ export function remoteKeys(options: RemoteKeys): KeySource {
     running = fetchKeys(options)
       .then((fetched) => {
         keys = fetched
+        hasFetched = true
         source.version += 1
         source.trustedFrom = clock()
-        source.trustedUntil = source.trustedFrom + Math.max(options.cacheFor, options.staleIfError)
+        source.trustedUntil = trustedUntil(source.trustedFrom)
         failing = false
       })
       .catch((error: unknown) => {
@@ -85,8 +100,8 @@ export function remoteKeys(options: RemoteKeys): KeySource {
 
   const source = {
     version: 0,
-    trustedFrom: Infinity,
-    trustedUntil: -Infinity,
+    trustedFrom: before?.at ?? Infinity,
+    trustedUntil: before === null ? -Infinity : trustedUntil(before.at),
     async find(kid: string | undefined) {
       const old = isOld()
       if (!isTrusted() || candidates(kid).length === 0 || (old && options.whenOld === 'wait')) await refresh()
@@ -98,8 +113,9 @@ export function remoteKeys(options: RemoteKeys): KeySource {
     },
     ready: () => keys !== null,
     stale: () => failing && keys !== null,
+    fetched: (): FetchedKeys | null => (keys === null ? null : { keys, at: source.trustedFrom }),
     renew: () => {
-      if (failing || isOld()) void refresh()
+      if (!hasFetched || failing || isOld()) void refresh()
     },
   } satisfies KeySource
   return source

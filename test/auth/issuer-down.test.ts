@@ -1,4 +1,5 @@
 /** A gateway whose issuer is down: at start, later, and when it comes back; what /readyz, the metrics and the log say of it. */
+import { readFileSync, writeFileSync } from 'node:fs'
 import { test } from 'tap'
 import { guarded, PASSED, REFUSED } from '../../testing/support/guarded.ts'
 import { FIRST, SECOND, startMisbehaving, type Misbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
@@ -115,4 +116,34 @@ void test('one issuer that is down leaves the gateway not ready, and the tokens 
   const readyz = await text(`${gateway.healthUrl}/readyz`)
   t.match(readyz, 'keys:down')
   t.notMatch(readyz, 'keys:corp')
+})
+
+void test('a reload while the issuer is down: its keys stay unless what they depend on changes', async (t) => {
+  const clock = movedClock(t)
+  const issuer = await startMisbehaving(t)
+  const { gateway, fate } = await guarded(t, corpOf(issuer), { authentication: { tokenCache: 0 } })
+  const goodNow = () => {
+    const now = Math.floor(Date.now() / 1000)
+    return token({ alg: 'RS256', kid: 'k1' }, claims({ iat: now, exp: now + 60 }), PAIRS.rsa.privateKey)
+  }
+  t.equal(await fate(goodNow()), PASSED)
+  issuer.misbehave('hangs up')
+  const reloadWith = async (changes: object) => {
+    const tree = JSON.parse(readFileSync(gateway.file, 'utf8')) as { authentication: { issuers: { corp: object } } }
+    Object.assign(tree.authentication.issuers.corp, changes)
+    writeFileSync(gateway.file, JSON.stringify(tree))
+    t.match(await gateway.reload('SIGHUP'), { outcome: 'reloaded' })
+  }
+  await reloadWith({ staleIfError: '48h' })
+  t.equal(await fate(goodNow()), PASSED)
+  clock.by += 30 * 3_600_000
+  t.equal(await fate(goodNow()), PASSED, 'as long as the raised value says')
+  await reloadWith({ requiredClaims: { '/sub': null } })
+  t.equal(await fate(goodNow()), PASSED)
+  clock.by += 19 * 3_600_000
+  t.equal(await fate(goodNow()), UNAVAILABLE, 'no reload makes the keys younger')
+  clock.by -= 19 * 3_600_000
+  t.equal(await fate(goodNow()), PASSED)
+  await reloadWith({ algorithms: ['RS256', 'RS384'] })
+  t.equal(await fate(goodNow()), UNAVAILABLE)
 })

@@ -56,6 +56,7 @@ function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly to
     get trustedUntil() {
       return state.trusted ? Infinity : -Infinity
     },
+    fetched: () => null,
     renew: () => {},
   }
   const authenticate = makeAuthenticate({

@@ -5,7 +5,7 @@
 import { test, type Test } from 'tap'
 import { makeFetching } from '../../src/auth/fetching.ts'
 import { keyFromJwk } from '../../src/jwt/key.ts'
-import { fixedKeys, remoteKeys } from '../../src/jwt/key-source.ts'
+import { fixedKeys, remoteKeys, type FetchedKeys } from '../../src/jwt/key-source.ts'
 import { FIRST, SECOND, startMisbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -14,7 +14,7 @@ const MINUTE = 60_000
 const RULES = { issuer: 'https://login.example.com/', clockTolerance: 0 }
 
 /** A source with a minute of keyCache and an hour of staleIfError; `ids` gives the key ids that it has for a token. */
-async function scene(t: Test, { cacheFor = MINUTE, staleIfError = 60 * MINUTE } = {}) {
+async function scene(t: Test, { cacheFor = MINUTE, staleIfError = 60 * MINUTE, before = null as FetchedKeys | null } = {}) {
   const issuer = await startMisbehaving(t)
   const time = { now: 0 }
   const failures: string[] = []
@@ -32,6 +32,7 @@ async function scene(t: Test, { cacheFor = MINUTE, staleIfError = 60 * MINUTE } 
     read: (jwk) => keyFromJwk(jwk, ['RS256'], RULES),
     cacheFor,
     staleIfError,
+    before,
     clock: () => time.now,
     onFailure: (message) => void failures.push(message),
   })
@@ -228,4 +229,32 @@ void test('an issuer that has failed is asked again after the pause, though its 
   source.renew()
   await until(() => !source.stale())
   t.same(state(), GOOD)
+})
+
+void test('the keys of an earlier source serve from their own fetch on, until the first fetch, which comes at once', async (t) => {
+  const earlier = await scene(t)
+  t.equal(earlier.source.fetched(), null, 'nothing was fetched')
+  earlier.time.now = 1000
+  await earlier.ids('k1')
+  const before = earlier.source.fetched()
+  t.match(before, { keys: [{ kid: 'k1' }], at: 1000 })
+
+  const { issuer, begun, time, ids, source, state } = await scene(t, { before, staleIfError: 10 * MINUTE })
+  issuer.keys(SECOND)
+  time.now = 1001
+  t.same(state(), GOOD)
+  t.same(await ids('k1'), ['k1'])
+  t.same(begun, [], 'it has no need of a fetch')
+  source.renew()
+  t.equal(begun.length, 1, 'and makes one, because a key may have been withdrawn')
+  await until(async () => (await ids('k2')).length === 1)
+  t.same(await ids('k1'), [])
+
+  const failing = await scene(t, { before, staleIfError: 10 * MINUTE })
+  failing.issuer.misbehave('answers 500')
+  failing.time.now = 1000 + 10 * MINUTE
+  t.same(failing.state(), GOOD)
+  failing.time.now += 1
+  t.same(failing.state(), { ready: true, stale: false, trusted: false }, 'not for longer than since their own fetch')
+  t.same(await failing.ids('k1'), 'unavailable')
 })
