@@ -17,6 +17,7 @@ const has = (option) => process.argv.includes(option)
  * @param {string} folder a package with a lockfile
  * @param {number} size of the installed packages in MB; 0 if unknown
  * @param {string[]} options for `npm ci`
+ * @returns whether anything had to be installed
  */
 async function install(folder, size, options) {
   const lock = createHash('sha256')
@@ -25,7 +26,7 @@ async function install(folder, size, options) {
   const state = [lock, ...options].join(' ')
   const stamp = `${folder}/node_modules/.threadwarden-setup`
   const installed = existsSync(stamp) ? readFileSync(stamp, 'utf8') : ''
-  if (installed === state || installed === lock) return
+  if (installed === state || installed === lock) return false
   const packages = folder === root ? 'the gateway' : folder.slice(root.length)
   process.stdout.write(`Installing the packages of ${packages}${size > 0 ? ` (about ${size} MB)` : ''} …\n`)
   const npm = spawn('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error', ...options], { cwd: folder, stdio: 'inherit' })
@@ -37,6 +38,15 @@ async function install(folder, size, options) {
   // What the package of Node leaves beside its program: C headers, npm and documentation, 68 MB.
   rmSync(`${folder}/node_modules/node/node_modules`, { recursive: true, force: true })
   writeFileSync(stamp, state)
+  return true
+}
+
+/** Otherwise the first `npx tap` builds its plugins for .taprc while the file that it runs already uses them, and fails. */
+async function buildTap() {
+  const path = `${root}node_modules/.bin:${process.env['PATH'] ?? ''}`
+  const tap = spawn('tap', ['build'], { cwd: root, stdio: 'inherit', env: { ...process.env, PATH: path } })
+  const [status] = await once(tap, 'close')
+  if (status !== 0) process.exit(1)
 }
 
 /**
@@ -114,13 +124,14 @@ if (has('--only-site')) {
 }
 const forTests = has('--tests')
 // They do not depend on each other.
-await Promise.all([
+const [isNew] = await Promise.all([
   // The tools of checks and tests are those of the workspace testing/.
   install(root, forTests ? 490 : 190, forTests ? [] : ['--workspaces=false']),
   // The runtime's peer dependencies contradict each other: npm does not finish without the flag.
   install(`${root}examples`, 270, ['--legacy-peer-deps', '--ignore-scripts']),
 ])
 const packages = Promise.all([
+  forTests && isNew && buildTap(),
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
