@@ -1,17 +1,16 @@
-/** Measures what the gateway costs, part by part. Results are kept as JSON, and docs/contributing/benchmarks.md and docs/explanation/performance.md show them. */
+/** Measures what the gateway costs, part by part. Results are kept as JSON, and pages of the documentation show them. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { makeProgress } from '../src/cli/with-progress.ts'
 import { readOptions, USAGE } from '../testing/bench/options.ts'
 import {
+  figurePages,
   keptParts,
   PAGE,
   partOf,
   plotFile,
   readPlot,
   readTable,
-  SUMMARY,
   USUAL_PARTS,
-  withFigures,
   withTables,
   writeResult,
 } from '../testing/bench/page.ts'
@@ -35,7 +34,7 @@ async function main(): Promise<number> {
   }
   if (!options.page) return 0
   writeFileSync(PAGE, withTables(readFileSync(PAGE, 'utf8'), tables))
-  writeFileSync(SUMMARY, withFigures(readFileSync(SUMMARY, 'utf8'), options.out))
+  for (const [file, text] of figurePages(options.out)) writeFileSync(file, text)
   for (const name of parts) {
     const plot = readPlot(options.out, name)
     if (plot !== null) writeFileSync(plotFile(name), plot)

@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
 import { parse } from 'yaml'
+import { startKeyServer } from '../../testing/support/key-server.ts'
+import { AUDIENCE, ISSUER, JWK } from '../../testing/support/tokens.ts'
 import { until } from '../../testing/support/until.ts'
 import { runBlocks } from './commands.ts'
 import { blocks, page, rows, code } from './markdown.ts'
@@ -85,6 +87,39 @@ void test('incident', async (t) => {
   const exits = { 'threadwarden doctor': 1 }
   const { ran } = await runBlocks(t, 'docs/how-to/operate/incident.md', { ...options, exits })
   t.match(ran[1]?.output, /threadwarden_decisions_total\{route="agent\/run",reason="permitted"\} 1/)
+})
+
+void test('the store is down', async (t) => {
+  const { options, run } = await operating(t)
+  await run('alice', 'team-plan')
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/store-is-down.md', options)
+  t.match(ran[0]?.output, /"status":"ready"/)
+  t.match(ran[1]?.output, /1/)
+})
+
+void test('the keys of an issuer cannot be fetched', async (t) => {
+  const issuer = await startKeyServer(t)
+  issuer.keys(JWK)
+  const corp = { issuer: ISSUER, audiences: [AUDIENCE], algorithms: ['RS256'], jwksUri: `${issuer.url}/jwks` }
+  const { options, run } = await operating(t, { authentication: { issuers: { corp } } })
+  t.equal((await run('alice', 'team-plan')).status, 200)
+  issuer.answers.set('/jwks', { status: 404 })
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/keys-cannot-be-fetched.md', {
+    ...options,
+    exits: { 'threadwarden doctor': 1 },
+  })
+  // The time of the fetch may follow a second later.
+  t.match(ran[0]?.output, /^threadwarden_issuer_keys_stale\{issuer="corp"\} 0/m)
+  t.match(ran[1]?.output, /jwks answered 404/)
+})
+
+void test('a token has leaked', async (t) => {
+  const { options, run } = await operating(t)
+  await run('alice', 'team-plan')
+  const { ran } = await runBlocks(t, 'docs/how-to/operate/leaked-token.md', options)
+  t.match(ran[2]?.output, /"thread":"team-plan","principal":"corp:alice"/)
+  // Gateways look twice a second.
+  await until(async () => (await run('alice', 'team-plan')).status === 200)
 })
 
 void test('back up and restore', async (t) => {

@@ -1,8 +1,8 @@
-/** docs/contributing/benchmarks.md and docs/explanation/performance.md show the kept results. */
+/** The pages on performance and capacity show the kept results. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { test } from 'tap'
-import { PART_NAMES, plotFile, readPlot, readTable, RESULTS, withFigures, withTables } from '../../testing/bench/page.ts'
+import { figurePages, PART_NAMES, plotFile, readPlot, readTable, RESULTS, withTables } from '../../testing/bench/page.ts'
 import { page } from './markdown.ts'
 
 const PAGE = page('docs/contributing/benchmarks.md').text
@@ -13,10 +13,11 @@ void test('the tables are those of the kept results', (t) => {
   t.end()
 })
 
-void test('the figures of the short page are those of the kept results', (t) => {
-  const { text } = page('docs/explanation/performance.md')
-  t.equal(withFigures(text, RESULTS), text, 'npm run bench -- --read --page')
-  t.throws(() => withFigures('# A page without a place', RESULTS), /no place for the summary/)
+void test('the figures of the short pages are those of the kept results', (t) => {
+  const pages = figurePages(RESULTS)
+  t.equal(pages.size, 2)
+  for (const [file, text] of pages) t.equal(readFileSync(file, 'utf8'), text, 'npm run bench -- --read --page')
+  t.same([...figurePages('/no/results')], [], 'without all results, the pages stay as they are')
   t.end()
 })
 
@@ -34,6 +35,6 @@ void test('a table takes the place of the one before, and leaves the rest alone'
   const other = withTables(PAGE, new Map([['ownership', 'another table']]))
   t.match(other, '\n\nanother table\n\n')
   t.equal(withTables(other, new Map([['ownership', readTable(RESULTS, 'ownership')]])), PAGE)
-  t.throws(() => withTables('# A page without places', new Map([['ownership', '']])), /no place for ownership/)
+  t.throws(() => withTables('# A page without places', new Map([['ownership', '']])), /no place for bench ownership/)
   t.end()
 })

@@ -1,11 +1,13 @@
 /** The pages of the results: the prose is written by hand, and the text between markers is made of kept results. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { withText } from './markdown.ts'
+import type { OwnershipResult } from './ownership/result.ts'
 import type { Part } from './part.ts'
 import { PARTS, type PartName } from './parts.ts'
 import type { RequestsResult } from './requests/result.ts'
 import type { StreamsResult } from './streams/result.ts'
-import { withSummary } from './summary.ts'
+import { sizing, summary } from './summary.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 
@@ -13,9 +15,6 @@ const ROOT = join(import.meta.dirname, '../..')
 export const RESULTS = join(ROOT, 'testing/bench/results')
 
 export const PAGE = join(ROOT, 'docs/contributing/benchmarks.md')
-
-/** The page with few figures. */
-export const SUMMARY = join(ROOT, 'docs/explanation/performance.md')
 
 /** All of them. */
 export const PART_NAMES = Object.keys(PARTS) as readonly PartName[]
@@ -64,17 +63,26 @@ export function plotFile(name: PartName): string {
 export function withTables(page: string, tables: ReadonlyMap<PartName, string>): string {
   let text = page
   for (const [name, table] of tables) {
-    const [begin, end] = [`<!-- bench ${name}: written by npm run bench -- --page -->`, `<!-- end of bench ${name} -->`]
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)]
-    if (from < 0 || to < from) throw new Error(`docs/contributing/benchmarks.md has no place for ${name}: ${begin} … ${end}`)
-    text = `${text.slice(0, from + begin.length)}\n\n${table}\n\n${text.slice(to)}`
+    text = withText(text, `bench ${name}`, 'npm run bench -- --page', table)
   }
   return text
 }
 
-/** docs/explanation/performance.md with the figures of the kept results; unchanged where a result is missing. */
-export function withFigures(page: string, folder: string): string {
+/** The pages with few figures, and the names of their places. */
+const FIGURES = { performance: 'docs/explanation/performance.md', sizing: 'docs/how-to/operate/capacity.md' } as const
+
+/** Those pages with the figures of the kept results, by their paths; none where a result is missing. */
+export function figurePages(folder: string): ReadonlyMap<string, string> {
   const kept = keptParts(folder)
-  if (!kept.includes('requests') || !kept.includes('streams')) return page
-  return withSummary(page, readResult(folder, 'requests') as RequestsResult, readResult(folder, 'streams') as StreamsResult)
+  if (!(['requests', 'streams', 'ownership'] as const).every((name) => kept.includes(name))) return new Map()
+  const requests = readResult(folder, 'requests') as RequestsResult
+  const streams = readResult(folder, 'streams') as StreamsResult
+  const ownership = readResult(folder, 'ownership') as OwnershipResult
+  const texts = { performance: summary(requests, streams), sizing: sizing(requests, streams, ownership) }
+  return new Map(
+    Object.entries(texts).map(([name, text]) => {
+      const file = join(ROOT, FIGURES[name as keyof typeof FIGURES])
+      return [file, withText(readFileSync(file, 'utf8'), name, 'npm run bench -- --read --page', text)] as const
+    }),
+  )
 }

@@ -1,6 +1,7 @@
-/** The few figures of docs/explanation/performance.md, made of the kept results. */
+/** The few figures of docs/explanation/performance.md and of docs/how-to/operate/capacity.md, made of the kept results. */
 import { described } from './machine.ts'
-import { markdownTable, micros } from './markdown.ts'
+import { counted, markdownTable, micros } from './markdown.ts'
+import type { OwnershipResult } from './ownership/result.ts'
 import { LOADS, type LoadName } from './requests/loads.ts'
 import { UNTOLD } from './requests/report.ts'
 import type { Against, RequestsResult } from './requests/result.ts'
@@ -9,20 +10,11 @@ import type { StreamsResult } from './streams/result.ts'
 
 const GATEWAY = 'gateway'
 
-const BEGIN = '<!-- performance: written by npm run bench -- --read --page -->'
-const END = '<!-- end of performance -->'
-
 const USUAL: readonly LoadName[] = ['get', 'run']
 const COSTLY: readonly LoadName[] = ['mix', 'run-1mb', 'list']
 
-/** @throws an Error if the page has no place for the summary */
-export function withSummary(page: string, requests: RequestsResult, streams: StreamsResult): string {
-  const [from, to] = [page.indexOf(BEGIN), page.indexOf(END)]
-  if (from < 0 || to < from) throw new Error(`docs/explanation/performance.md has no place for the summary: ${BEGIN} … ${END}`)
-  return `${page.slice(0, from + BEGIN.length)}\n\n${summary(requests, streams)}\n\n${page.slice(to)}`
-}
-
-function summary(requests: RequestsResult, streams: StreamsResult): string {
+/** What a request and a stream cost, beside the proxy. */
+export function summary(requests: RequestsResult, streams: StreamsResult): string {
   return [
     `Measured ${measuredOn(requests)}.`,
     tableOf([...USUAL.map((load) => cpuOf(requests, load)), memoryOf(streams)]),
@@ -57,4 +49,38 @@ function memoryOf({ measured }: StreamsResult): readonly string[] {
     own === null ? UNTOLD : `${(own / 1024).toFixed(0)} KiB`,
     own === null || reference === null ? UNTOLD : `× ${(own / reference).toFixed(2)}`,
   ]
+}
+
+const SIZED: readonly LoadName[] = ['get', 'run', 'mix', 'run-1mb', 'list']
+
+/** What one core, a gibibyte of memory and a gibibyte of disk are enough for. */
+export function sizing(requests: RequestsResult, streams: StreamsResult, ownership: OwnershipResult): string {
+  const own = requests.measured.filter(({ row }) => row === GATEWAY)
+  const perSecond = SIZED.map((load) => {
+    const { cpu = null } = own.find((one) => one.load === load) ?? {}
+    return [LOADS[load].title, cpu === null ? UNTOLD : `${counted(rounded(1e6 / cpu))} per second`]
+  })
+  const { memoryEach = null, cpu: ofEvent = null } = streams.measured.find(({ row }) => row === GATEWAY) ?? {}
+  const opened = [
+    ['Open streams in 1 GiB of memory', memoryEach === null ? UNTOLD : counted(rounded(GIBIBYTE / memoryEach))],
+    ['Events of streams', ofEvent === null ? UNTOLD : `${counted(rounded(1e6 / ofEvent))} per second`],
+  ]
+  const rows = ownership.tables
+    .filter(({ size }) => size === 'large')
+    .map(({ store, rows: count, bytes }) => [
+      `Threads in 1 GiB of ${STORES[store]}`,
+      counted(rounded((count * GIBIBYTE) / bytes)),
+    ])
+  return [`Measured ${measuredOn(requests)}.`, markdownTable(['What', 'Enough for'], [...perSecond, ...opened, ...rows])].join(
+    '\n\n',
+  )
+}
+
+const GIBIBYTE = 2 ** 30
+
+const STORES: Readonly<Record<OwnershipResult['tables'][number]['store'], string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' }
+
+/** Two digits: more would be noise. */
+function rounded(value: number): number {
+  return Number(value.toPrecision(2))
 }
