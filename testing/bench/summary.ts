@@ -71,9 +71,7 @@ export function sizing(requests: RequestsResult, streams: StreamsResult, ownersh
       `Threads in 1 GiB of ${STORES[store]}`,
       counted(rounded((count * GIBIBYTE) / bytes)),
     ])
-  return [`Measured ${measuredOn(requests)}.`, markdownTable(['What', 'Enough for'], [...perSecond, ...opened, ...rows])].join(
-    '\n\n',
-  )
+  return markdownTable(['What', 'Enough for'], [...perSecond, ...opened, ...rows])
 }
 
 const GIBIBYTE = 2 ** 30
