@@ -4,12 +4,16 @@ import { startGateway, type Gateway } from '../gateway/start.ts'
 import { connectServiceManager, keepWatchdog, passedSocketFault, socketKindFault } from '../gateway/service-manager.ts'
 import { nodeOptions, oldSpace, roomWarning } from '../gateway/memory-budgets.ts'
 import { bodyMemoryWarning } from '../http/pipeline/request-body.ts'
-import { makeLog, sharedStdout, type Logger } from '../observe/log.ts'
+import { makeLog, ownStdout, sharedStdout, type Logger, type LogForm } from '../observe/log.ts'
+import { loadTracing } from '../observe/load-tracing.ts'
+import type { Tracing } from '../observe/traces.ts'
+import { packageVersion } from '../observe/version.ts'
 import type { Config } from '../config/schema.ts'
-import { prepare } from '../snapshot/load.ts'
+import type { Outcome } from '../document/document.ts'
+import { prepare, type Prepared } from '../snapshot/load.ts'
 import { watchFiles } from '../snapshot/reload.ts'
 import { configFile, printErrors } from './input-files.ts'
-import { CommandFailed, CONFIG, defineCommand, EXIT } from './command.ts'
+import { CommandFailed, CONFIG, defineCommand, EXIT, flag } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Kubernetes' own default, in seconds. */
@@ -32,17 +36,22 @@ apply an invalid change: the log, /readyz and a metric report it. Changes of lis
 As a systemd service with Type=notify, the gateway reports when it is ready, reloads and stops. It is ready when it listens and has
 fetched the keys of every issuer, or failed to fetch them once. With WatchdogSec=, systemd restarts it if its event loop or a worker
 does not answer. With listen.fd, it takes the socket of a .socket unit.`,
-  options: { config: CONFIG },
+  options: { config: CONFIG, pretty: flag('writes log lines for people instead of JSON') },
   exitCodes: {
     0: 'stopped by a signal',
     1: 'the start failed',
     78: 'invalid configuration: a new attempt fails in the same way',
   },
-  examples: ['threadwarden serve', 'threadwarden serve --config /etc/threadwarden/threadwarden.yaml'],
+  examples: [
+    'threadwarden serve',
+    'threadwarden serve --pretty',
+    'threadwarden serve --config /etc/threadwarden/threadwarden.yaml',
+  ],
 
   async run(values, terminal) {
     const file = configFile(terminal, values)
     let gateway: Gateway | undefined
+    let tracing: Tracing | null = null
     const outcome = prepare(file, terminal.env)
     if (!outcome.ok) {
       printErrors(terminal, outcome.faults, values)
@@ -51,7 +60,8 @@ does not answer. With listen.fd, it takes the socket of a .socket unit.`,
     const prepared = outcome.value
     let { states } = outcome
     const { config, warnings } = prepared
-    const log = config.workers === 1 ? makeLog(config.log.level) : makeLog(config.log.level, sharedStdout())
+    const form = values.pretty ? 'pretty' : 'json'
+    const log = makeLog(config.log.level, config.workers === 1 ? ownStdout(form) : sharedStdout(form))
     for (const warning of warnings) log.warn(warning, 'configuration')
     if (config.shutdown.delay > 0 && config.shutdown.delay >= timeToDrain(terminal))
       log.warn(
@@ -78,13 +88,11 @@ does not answer. With listen.fd, it takes the socket of a .socket unit.`,
     const socketFault = fd === undefined ? null : (passedSocketFault(fd, terminal.env) ?? socketKindFault(fd))
     if (socketFault !== null) throw new CommandFailed(`error: listen.fd: ${socketFault}`)
     try {
-      gateway = await start(prepared, log, {
-        prepare: () => {
-          const next = prepare(file, terminal.env)
-          states = next.states
-          return next
-        },
-      })
+      ;({ gateway, tracing } = await start(prepared, { log, form, env: terminal.env }, () => {
+        const next = prepare(file, terminal.env)
+        states = next.states
+        return next
+      }))
     } catch (error) {
       throw new CommandFailed(`error: ${startFailure(error, config)}`)
     }
@@ -98,6 +106,8 @@ does not answer. With listen.fd, it takes the socket of a .socket unit.`,
         enforcement: config.enforcement,
         ...(config.workers === 1 ? {} : { workers: config.workers }),
         policy: prepared.policy.hash,
+        configuration: prepared.digest,
+        version: packageVersion(),
       },
       'listening',
     )
@@ -116,16 +126,26 @@ does not answer. With listen.fd, it takes the socket of a .socket unit.`,
     manager?.notify('STATUS=draining', 'STOPPING=1')
     unwatch()
     await drain(gateway, signal, timeToDrain(terminal), log)
+    await tracing?.stop()
     over.abort()
     return EXIT.fine
   },
 })
 
 /** Starts it in one process or in several; the modules that this needs are loaded only then. */
-const start: typeof startGateway = async (prepared, log, surroundings) => {
-  if (prepared.config.workers === 1) return startGateway(prepared, log, surroundings)
-  const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
-  return (workersOf(prepared.config) === 1 ? startGateway : startWorkers)(prepared, log, surroundings)
+async function start(
+  prepared: Prepared,
+  { log, form, env }: { readonly log: Logger; readonly form: LogForm; readonly env: NodeJS.ProcessEnv },
+  again: () => Outcome<Prepared>,
+): Promise<{ readonly gateway: Gateway; readonly tracing: Tracing | null }> {
+  if (prepared.config.workers !== 1) {
+    const { startWorkers, workersOf } = await import('../gateway/workers/primary.ts')
+    // Each worker traces its own requests.
+    if (workersOf(prepared.config) > 1)
+      return { gateway: await startWorkers(prepared, log, { prepare: again, logForm: form }), tracing: null }
+  }
+  const tracing = await loadTracing(env, log)
+  return { gateway: await startGateway(prepared, log, { prepare: again, tracing }), tracing }
 }
 
 /** What `systemctl status` shows. */

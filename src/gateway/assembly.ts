@@ -23,8 +23,9 @@ import { openLimiter, type OpenLimiter } from '../limits/open.ts'
 import { openStoreWithPool } from '../store/open.ts'
 import { announce, sayLostStore, watchCertificates } from './operator-notices.ts'
 import { openAudit, type Audit } from '../audit/sinks.ts'
-import type { Logger } from '../observe/log.ts'
+import type { Logger, LogForm } from '../observe/log.ts'
 import { makeMetrics, type Metrics } from '../observe/metrics.ts'
+import type { Tracing } from '../observe/traces.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { makeReload } from '../snapshot/reload.ts'
 import { keepRetention } from '../store/retention.ts'
@@ -191,6 +192,7 @@ async function compose(
     // The server in front of hooks is not the gateway's.
     tls: runtime === null ? current().tls : null,
     mostConnections: runtime === null ? (primary?.mostConnections ?? mostConnections(config.listen)) : null,
+    tracing: surroundings.tracing ?? null,
     metrics,
   })
   const configuration = (): string => current().prepared.digest
@@ -286,6 +288,10 @@ export interface Surroundings {
   /** Reads the configuration again; by default it never changes. */
   readonly prepare?: () => Outcome<Prepared>
   readonly primary?: Primary
+  /** By default, requests are not traced. */
+  readonly tracing?: Tracing | null
+  /** Of the lines of workers. */
+  readonly logForm?: LogForm
 }
 
 /** What a worker leaves to the primary, which reports to operators, forgets old threads, and changes rules. */

@@ -1,10 +1,14 @@
 /** The log: JSON lines on stdout. It never gets tokens, cookies and secrets; it does get ids of users and threads. */
 import { writeSync } from 'node:fs'
-import { isatty } from 'node:tty'
+import { isatty, WriteStream } from 'node:tty'
 import { pino, type DestinationStream, type Logger } from 'pino'
 import { terminalJson } from '../core/json/terminal-json.ts'
+import { prettyLine } from './pretty.ts'
 
 export type { Logger } from 'pino'
+
+/** `pretty`: for people; `json`: for programs. */
+export type LogForm = 'json' | 'pretty'
 
 export function makeLog(level: string, destination?: DestinationStream): Logger {
   const options = {
@@ -13,7 +17,7 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
     timestamp: makeTimestamp(),
     formatters: { level: (label: string) => ({ level: label }) },
   }
-  return pino(options, destination ?? stdout())
+  return pino(options, destination ?? ownStdout())
 }
 
 function makeTimestamp(): () => string {
@@ -37,7 +41,7 @@ const MOST_GATHERED = 128 * 1024
 const GATHERING_MS = 25
 
 /** A full disk loses lines but does not stop the gateway. One write per line would cost more than all else about a line. */
-function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
+function stdout(most: number, form: LogForm): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {
   const stream = pino.destination({ dest: 1, maxLength: MOST_HELD, maxWrite: most })
   let failing = false
   // Without a listener, an error would end the process.
@@ -49,6 +53,7 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
     if (!failing) flush()
   }
   const isTerminal = isatty(1)
+  const colours = isTerminal && WriteStream.prototype.getColorDepth() > 2 ? 'colours' : 'plain'
   let gathered = ''
   let bytes = 0
   let pause: NodeJS.Timeout | undefined
@@ -67,7 +72,7 @@ function stdout(most = MOST_GATHERED): DestinationStream & Pick<NodeJS.EventEmit
   })
   return {
     write(entry) {
-      const line = isTerminal ? terminalJson(entry) : entry
+      const line = form === 'pretty' ? prettyLine(entry, colours) : isTerminal ? terminalJson(entry) : entry
       const length = Buffer.byteLength(line)
       if (bytes + length > most) write()
       gathered += line
@@ -100,8 +105,12 @@ function writeLast(lines: Uint8Array): void {
 const WHOLE = 4096
 
 /** Standard output that other processes write to as well: lines of up to 4 KiB stay whole. */
-export function sharedStdout(): DestinationStream {
-  return stdout(WHOLE)
+export function sharedStdout(form: LogForm = 'json'): DestinationStream {
+  return stdout(WHOLE, form)
+}
+
+export function ownStdout(form: LogForm = 'json'): DestinationStream {
+  return stdout(MOST_GATHERED, form)
 }
 
 export function destinationOf(log: Logger): DestinationStream & Partial<Pick<NodeJS.EventEmitter, 'on'>> {
@@ -109,17 +118,21 @@ export function destinationOf(log: Logger): DestinationStream & Partial<Pick<Nod
   return Reflect.get(log, pino.symbols.streamSym) as DestinationStream
 }
 
-/** Same output as `log.info(fields, 'request')`. pino assembles a line from some fifty pieces; JSON.stringify is cheaper. */
-export function requestLines(log: Logger): (fields: { readonly requestId: string }) => void {
+/** `warn` for a failure of the upstream or of a limit of the gateway, `error` for one of the gateway itself. */
+export type RequestLevel = 'info' | 'warn' | 'error'
+
+/** Same output as `log[level](fields, 'request')`. pino assembles a line from some fifty pieces; JSON.stringify is cheaper. */
+export function requestLines(log: Logger): (fields: { readonly requestId: string }, level?: RequestLevel) => void {
   const stream = destinationOf(log)
   // Such a stream asks pino for more than the text: the level, by which a multistream chooses.
-  if (Reflect.get(stream, pino.symbols.needsMetadataGsym) === true) return (fields) => log.info(fields, 'request')
+  if (Reflect.get(stream, pino.symbols.needsMetadataGsym) === true)
+    return (fields, level = 'info') => log[level](fields, 'request')
   const time = makeTimestamp()
   const bound = JSON.stringify(log.bindings()).slice(1, -1)
   const own = bound === '' ? '' : `,${bound}`
-  return (fields) => {
-    if (!log.isLevelEnabled('info')) return
-    stream.write(`{"level":"info"${time()}${own},${JSON.stringify(fields).slice(1, -1)},"msg":"request"}\n`)
+  return (fields, level = 'info') => {
+    if (!log.isLevelEnabled(level)) return
+    stream.write(`{"level":"${level}"${time()}${own},${JSON.stringify(fields).slice(1, -1)},"msg":"request"}\n`)
   }
 }
 

@@ -265,6 +265,7 @@ void test('authentication that takes long protects no connection, and one that c
     maxHeaderSize: 16_384,
     trustedProxies: [],
     tls: null,
+    tracing: null,
     mostConnections: 3,
     metrics,
     requestId: () => 'r1',

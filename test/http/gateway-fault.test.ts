@@ -37,6 +37,7 @@ async function before(
     maxHeaderSize: 16_384,
     trustedProxies: [],
     tls: null,
+    tracing: null,
     mostConnections: null,
     metrics: makeMetrics(),
     requestId: () => 'r1',

@@ -1,4 +1,6 @@
 /** One log line a request, whatever became of it, with who, what and why. What may never be in one: test/security/secrets-nowhere. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'tap'
 import { call, runInput } from '../../testing/support/client.ts'
 import { openRun } from '../../testing/support/event-stream.ts'
@@ -20,7 +22,9 @@ void test('a line says who asked for what, what came of it and why', async (t) =
   t.match(requestsOf(gate), [
     {
       method: 'POST',
+      level: 'info',
       route: 'agent/run',
+      agent: 'default',
       thread: 't1',
       principal: 'corp:alice',
       status: 200,
@@ -33,6 +37,18 @@ void test('a line says who asked for what, what came of it and why', async (t) =
     { method: 'GET', route: 'none', principal: 'corp:bob', status: 404, reason: 'route-unknown' },
   ])
   t.notOk('principal' in requestsOf(gate)[2]!, 'nobody is nobody')
+})
+
+void test('an answer that failed is a warning if the upstream failed, and an error if the store did', async (t) => {
+  const gate = await gated(t, (_request, response) => void response.destroy())
+  t.equal((await call(`${gate.base}/agent/default/run`, { token: gate.alice, body: runInput('t1') })).status, 502)
+  for (const end of ['', '-wal', '-shm']) rmSync(join(gate.gateway.folder, `ownership.db${end}`), { force: true })
+  t.equal((await call(`${gate.base}/agent/default/run`, { token: gate.alice, body: runInput('t2') })).status, 503)
+  await until(() => requestsOf(gate).length === 2)
+  t.match(requestsOf(gate), [
+    { level: 'warn', status: 502, reason: 'upstream-broke-off' },
+    { level: 'error', status: 503, reason: 'store-unavailable' },
+  ])
 })
 
 void test('a stream that its caller left has its line too, as one that did not end properly', async (t) => {

@@ -23,7 +23,7 @@ async function startPool(t: Test, patience: Pick<WorkerPoolParts, 'longestAnswer
     port: 0,
     beginning: () => {
       begun.push(number)
-      return { prepared, files: prepared.sources.held, number }
+      return { prepared, files: prepared.sources.held, number, logForm: 'json' }
     },
     lend: () => lend(makeMemoryLimiter()),
     onAudit: () => {},

@@ -30,7 +30,7 @@ export interface GateOptions {
 }
 
 /** Issuers as they stand in a configuration; key files are given as `{ publicKey: pem }` or `{ secret: text }`. */
-export function issuersOf(t: Test, issuers: Readonly<Record<string, Part>>): Readonly<Record<string, Part>> {
+export function issuersOf(t: Pick<Test, 'teardown'>, issuers: Readonly<Record<string, Part>>): Readonly<Record<string, Part>> {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const files = Object.entries(issuers).map(([key, { publicKey, secret, ...issuer }]) => {
@@ -43,7 +43,11 @@ export function issuersOf(t: Test, issuers: Readonly<Record<string, Part>>): Rea
 }
 
 /** A gate for these issuers, given as issuersOf takes them. */
-export function gate(t: Test, issuers: Readonly<Record<string, Part>>, options: GateOptions = {}): Authenticate {
+export function gate(
+  t: Pick<Test, 'teardown'>,
+  issuers: Readonly<Record<string, Part>>,
+  options: GateOptions = {},
+): Authenticate {
   const { mode = 'required', clockTolerance = '30s', clock = () => 0, failures = [], clients = [] } = options
   const { authentication } = configSchema.parse({
     version: 1,
@@ -68,7 +72,7 @@ export function gate(t: Test, issuers: Readonly<Record<string, Part>>, options: 
 }
 
 /** A gate for RS256 tokens of one issuer, with some of its configuration changed. */
-export function rsaGate(t: Test, changes: Part = {}, options: GateOptions = {}): Authenticate {
+export function rsaGate(t: Pick<Test, 'teardown'>, changes: Part = {}, options: GateOptions = {}): Authenticate {
   return gate(t, { corp: { algorithms: ['RS256'], publicKey: pemOf(PAIRS.rsa.publicKey), ...changes } }, options)
 }
 

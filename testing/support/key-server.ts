@@ -40,7 +40,10 @@ export interface KeyServer {
  * Starts the server with metadata that names `/jwks`, and an empty key set.
  * @param tls its private key and certificate in PEM, for https
  */
-export async function startKeyServer(t: Test, tls?: { readonly key: string; readonly cert: string }): Promise<KeyServer> {
+export async function startKeyServer(
+  t: Pick<Test, 'teardown'>,
+  tls?: { readonly key: string; readonly cert: string },
+): Promise<KeyServer> {
   const answers: KeyServer['answers'] = new Map()
   const fetched: string[] = []
   const asked: Asked[] = []

@@ -3,6 +3,7 @@ import type { LimitState } from '../../core/reasons.ts'
 import type { Rate } from '../../core/decide/rules.ts'
 import type { RateName } from '../../limits/port.ts'
 import type { HeldFiles } from '../../document/sources.ts'
+import type { LogForm } from '../../observe/log.ts'
 import type { Figures } from '../../observe/metrics.ts'
 import type { Checked } from '../../snapshot/load.ts'
 
@@ -15,6 +16,7 @@ export interface Beginning {
   readonly port: number
   readonly worker: number
   readonly workers: number
+  readonly logForm: LogForm
 }
 
 export interface Conditions {

@@ -11,7 +11,7 @@ export interface WorkerPoolParts {
   readonly size: number
   /** The configured port; 0 for any free port. */
   readonly port: number
-  readonly beginning: () => Pick<Beginning, 'prepared' | 'files' | 'number'>
+  readonly beginning: () => Pick<Beginning, 'prepared' | 'files' | 'number' | 'logForm'>
   readonly lend: () => Lent
   readonly onAudit: PrimaryHandlers['audit']
   readonly onGone: (figures: Figures) => void

@@ -84,7 +84,12 @@ async function start(
   const workerPool: WorkerPool = makeWorkerPool({
     size,
     port: config.listen.port,
-    beginning: () => ({ prepared: current.prepared, files: current.files, number: current.number }),
+    beginning: () => ({
+      prepared: current.prepared,
+      files: current.files,
+      number: current.number,
+      logForm: surroundings.logForm ?? 'json',
+    }),
     lend: () => lend(limiter),
     onAudit({ text, lost }) {
       for (const line of text.split('\n').slice(0, -1)) audit?.write(`${line}\n`)

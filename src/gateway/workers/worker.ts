@@ -9,6 +9,8 @@ import { storeOf } from '../../config/store-place.ts'
 import { Sources, type HeldFiles } from '../../document/sources.ts'
 import { makeLog, sharedStdout, type Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
+import { loadTracing } from '../../observe/load-tracing.ts'
+import type { Tracing } from '../../observe/traces.ts'
 import type { Checked, Prepared } from '../../snapshot/load.ts'
 import { NO_AUDIT } from '../../audit/sinks.ts'
 import { auditLines } from './audit-lines.ts'
@@ -27,6 +29,7 @@ const serving = Promise.withResolvers<Serving>()
 const served = Promise.withResolvers<undefined>()
 let next: ConfigSnapshot | null = null
 let stopped = false
+let tracing: Tracing | null = null
 
 const handlers: WorkerHandlers = {
   figures: () => metrics.figures(),
@@ -55,6 +58,7 @@ const handlers: WorkerHandlers = {
   async stop(deadline) {
     const { running } = await serving.promise
     await running.stop(deadline, served.promise)
+    await tracing?.stop()
     stopped = true
   },
   served: () => served.resolve(undefined),
@@ -76,13 +80,13 @@ function withSources(checked: Checked, files?: HeldFiles): Prepared {
   return { ...checked, sources: new Sources(checked.hashes, files) }
 }
 
-async function serve({ prepared: checked, files, number, port, worker, workers }: Beginning): Promise<void> {
+async function serve({ prepared: checked, files, number, port, worker, workers, logForm }: Beginning): Promise<void> {
   // Shown by `ps`.
   process.title = `threadwarden worker ${worker}`
   const prepared = withSources(checked, files)
   const { config } = prepared
   const { limits } = config
-  const log = makeLog(config.log.level, sharedStdout()).child({ worker })
+  const log = makeLog(config.log.level, sharedStdout(logForm)).child({ worker })
   const primary = {
     limiter: storeOf(config.ownership).kind === 'postgres' ? null : borrowedLimiter(call),
     audit: config.audit.to === 'off' ? NO_AUDIT : auditLines((lines) => call('audit', lines)),
@@ -93,7 +97,8 @@ async function serve({ prepared: checked, files, number, port, worker, workers }
     // The largest body has to fit into the worker's share.
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
-  await assemble(prepared, log, { primary }, null, async ({ app, running, snapshots, revocations }) => {
+  tracing = await loadTracing(process.env, log)
+  await assemble(prepared, log, { primary, tracing }, null, async ({ app, running, snapshots, revocations }) => {
     await listenOn(app, config.listen.host, port)
     serving.resolve({ running, snapshots, revocations, log })
     await call('listening', urlOf(app))

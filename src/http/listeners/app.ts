@@ -9,7 +9,8 @@ import proxy from '@fastify/http-proxy'
 import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { refuse, type Refusal } from '../../core/reasons.ts'
-import { requestLines, type Logger } from '../../observe/log.ts'
+import { requestLines, type Logger, type RequestLevel } from '../../observe/log.ts'
+import { traceParentOf, type TraceResult, type Tracing } from '../../observe/traces.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { beginExchange } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
@@ -43,6 +44,8 @@ export interface AppParts {
   readonly tls: ListenerTls | null
   /** Null for connections that another server accepts. */
   readonly mostConnections: number | null
+  /** Null where requests are not traced. */
+  readonly tracing: Tracing | null
   readonly metrics: { readonly requests: RequestMetrics; readonly tls: TlsMetrics; readonly connections: ConnectionMetrics }
 }
 
@@ -55,9 +58,10 @@ export interface PublicApp {
 }
 
 export function makeApp(parts: AppParts): PublicApp {
-  const { log } = parts
+  const { log, tracing } = parts
   const { requests: metrics } = parts.metrics
   const writeLine = requestLines(log)
+  const trusted = trustedHops(parts.trustedProxies)
   let leaving = false
   const connections = makeCallerConnections((socket) => limit?.of(socket))
   const app = fastify({
@@ -66,7 +70,7 @@ export function makeApp(parts: AppParts): PublicApp {
     rewriteUrl: () => '/',
     genReqId: parts.requestId,
     requestIdHeader: false,
-    trustProxy: trustedHops(parts.trustedProxies),
+    trustProxy: trusted,
     // The pipeline itself answers while closing.
     return503OnClosing: false,
     ...publicListener(parts.maxHeaderSize, parts.tls),
@@ -96,7 +100,9 @@ export function makeApp(parts: AppParts): PublicApp {
       return void reply.hijack()
     }
     const known = { id: request.id, startedAt: performance.now(), address: client, target: request.originalUrl }
-    const exchange = beginExchange(request.raw, reply.raw, known, parts.enter())
+    const isTrusted = tracing !== null && trusted !== false && trusted(request.raw.socket.remoteAddress ?? '', 0)
+    const traced = tracing === null ? null : { by: tracing, caller: isTrusted ? ('trusted' as const) : ('untrusted' as const) }
+    const exchange = beginExchange(request.raw, reply.raw, known, parts.enter(), traced)
     request.exchange = exchange
     // Node's parser reads nothing more on a connection with an upgrade request: later requests would never be answered.
     const upgrading = exchange.head.lines.has('upgrade')
@@ -116,7 +122,9 @@ export function makeApp(parts: AppParts): PublicApp {
       const route = record.descriptor?.route.id ?? 'none'
       metrics.took('request', route, headersSent ? statusCode : 0, total)
       if (headersSent) metrics.took('gateway', route, statusCode, timing.answeredAt - known.startedAt - timing.waited)
-      if (log.isLevelEnabled('info')) writeLine(lineOf(reply, exchange, total))
+      exchange.trace?.end(traceResultOf(reply, exchange, parts.tls === null ? 'http' : 'https'))
+      const level = headersSent && statusCode >= 500 ? failureLevel(exchange) : 'info'
+      if (log.isLevelEnabled(level)) writeLine(lineOf(reply, exchange, total), level)
     })
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
@@ -316,16 +324,40 @@ function answerOutside(parts: AppParts, socket: Socket, refusal: Refusal, connec
   socket.once('close', () => clearTimeout(cut))
 }
 
-function lineOf({ raw }: FastifyReply, { head, record, snapshot }: Exchange, total: number) {
+/** Failures of the gateway itself and of what it needs, apart from those of the upstream. */
+const OWN_FAILURES: ReadonlySet<string | undefined> = new Set(['internal', 'identity-failed', 'rule-failed', 'store-unavailable'])
+
+function failureLevel({ record }: Exchange): RequestLevel {
+  return OWN_FAILURES.has(record.reason) ? 'error' : 'warn'
+}
+
+function traceResultOf({ raw }: FastifyReply, { head, record }: Exchange, scheme: 'http' | 'https'): TraceResult {
+  const { descriptor, upstream } = record
+  return {
+    method: head.method,
+    route: descriptor?.route.id ?? 'none',
+    upstream: upstream === null || upstream.key === '' ? undefined : upstream.key,
+    scheme,
+    status: raw.headersSent ? raw.statusCode : undefined,
+    reason: record.reason,
+    isComplete: raw.writableFinished,
+    thread: descriptor?.ids.threadId,
+    user: record.principal?.id,
+  }
+}
+
+function lineOf({ raw }: FastifyReply, { head, record, snapshot, trace }: Exchange, total: number) {
   const { descriptor, upstream, observed } = record
   const { enforcement } = snapshot.pipeline
   return {
     requestId: head.id,
+    traceId: trace === null ? traceParentOf(head.lines)?.traceId : trace.traceId,
     client: head.address,
     method: head.method,
     upstream: upstream === null || upstream.key === '' ? undefined : upstream.key,
     route: descriptor?.route.id ?? 'none',
     transport: record.client === 'single-route' ? record.client : undefined,
+    agent: descriptor?.ids.agentId,
     thread: descriptor?.ids.threadId,
     principal: record.principal?.id,
     // An answer that never began has no status, whatever its default is.

@@ -91,7 +91,9 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     let isKept = false
     try {
       if (key !== null && route.mayWrite === true) {
+        const traced = exchange.trace?.begin('claim')
         const claimed = await claiming.begin(key, permit)
+        traced?.end()
         if (claimed === 'lost-race') return 'again'
         begun = claimed
       }
@@ -127,7 +129,11 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       if (key !== null && descriptor.route.thread !== undefined) {
         const looked = records.record(key, caller.principal)
         // A cached record is there at once: each await is a turn of the promise queue.
-        facts = { ...facts, record: looked instanceof Promise ? await looked : looked }
+        if (looked instanceof Promise) {
+          const traced = exchange.trace?.begin('store')
+          facts = { ...facts, record: await looked }
+          traced?.end()
+        } else facts = { ...facts, record: looked }
       }
       record.facts = facts
       const decision = decideMatched(match, descriptor, facts)

@@ -4,6 +4,7 @@ import { corsHeaders } from '../../core/wire/cors.ts'
 import { headerFault, headerLines, MAX_HEADER_LINES } from '../../core/wire/headers.ts'
 import { refuse } from '../../core/reasons.ts'
 import { ClientDisconnectSignal } from '../upstream/upstream.ts'
+import type { Tracing } from '../../observe/traces.ts'
 import type { Exchange, RequestHead, RequestSnapshot } from './stages.ts'
 
 export function beginExchange(
@@ -11,6 +12,7 @@ export function beginExchange(
   response: ServerResponse,
   known: Pick<RequestHead, 'id' | 'startedAt' | 'address' | 'target'>,
   snapshot: RequestSnapshot,
+  tracing: { readonly by: Tracing; readonly caller: 'trusted' | 'untrusted' } | null = null,
 ): Exchange {
   const lines = headerLines(rawHeaders)
   const fault = rawHeaders.length > 2 * MAX_HEADER_LINES ? refuse('http-headers-too-large') : headerFault(lines, httpVersion)
@@ -35,6 +37,7 @@ export function beginExchange(
     timing: { waited: 0, answeredAt: 0 },
     response,
     signal: new ClientDisconnectSignal(),
+    trace: tracing === null ? null : tracing.by.begin(lines, tracing.caller),
     snapshot,
     isDecided: false,
   }

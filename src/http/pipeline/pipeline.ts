@@ -60,7 +60,9 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     }
     try {
       for (let attempt = 0; attempt < MOST_DECISIONS; attempt += 1) {
+        const traced = exchange.trace?.begin('decide')
         const authorized = await authorize(request)
+        traced?.end()
         if (authorized.outcome === 'refused') return refused(authorized, exchange)
         if (authorized.outcome === 'replaced') return await handOver(request)
         record.reason = 'permitted'
@@ -99,10 +101,16 @@ export function makePipeline(parts: PipelineParts): Pipeline {
         const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
         return publicAnswer(exchange, 200, headers, parts.keySet)
       }
+      const traced = exchange.trace?.begin('authenticate')
       const caller = authentication.authenticate(exchange, message.socket)
-      return caller instanceof Promise
-        ? caller.then((known) => admitCaller(known, target, exchange))
-        : admitCaller(caller, target, exchange)
+      if (caller instanceof Promise) {
+        return caller.then((known) => {
+          traced?.end()
+          return admitCaller(known, target, exchange)
+        })
+      }
+      traced?.end()
+      return admitCaller(caller, target, exchange)
     },
 
     async complete(request, message) {

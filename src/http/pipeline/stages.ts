@@ -14,6 +14,7 @@ import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
 import type { CorsRules } from '../../core/wire/cors.ts'
 import type { HeaderLines } from '../../core/wire/headers.ts'
 import type { EndReason } from '../../observe/metrics.ts'
+import type { RequestTrace } from '../../observe/traces.ts'
 import type { AnswerOwner } from '../upstream/open-answers.ts'
 import type { TransportState } from '../upstream/transport-probe.ts'
 import type { Answer } from './answer.ts'
@@ -66,6 +67,8 @@ export interface Exchange {
   readonly timing: Timing
   readonly response: ServerResponse
   readonly signal: ClientDisconnectSignal
+  /** Null while requests are not traced. */
+  readonly trace: RequestTrace | null
   /** The snapshot that decides the request: another one once that was replaced before the request was sent. */
   snapshot: RequestSnapshot
   /** True once the decision was reported: a request has one decision, whatever goes wrong after it. */

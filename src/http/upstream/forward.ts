@@ -88,11 +88,14 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       if (!known.isOutdated) onSent?.()
       return !known.isOutdated
     }
+    const traced = exchange.trace?.begin('upstream')
+    traced?.inject(headers)
     const question = upstreamRequest(request.upstream, parts.basePath, { descriptor, query, headers, body, mayBegin })
     const sentAt = performance.now()
     const result = await upstream.send(question, exchange.signal)
     const taken = performance.now() - sentAt
     exchange.timing.waited += taken
+    traced?.end(result.outcome === 'answered' ? { status: result.status } : { fault: result.refusal.reason })
     if (result.outcome === 'answered') metrics.took('upstream', descriptor.route.id, result.status, taken)
     if (known.isOutdated && result.outcome === 'failed' && !result.maybeSent) return OUTDATED
     // A changed transport or an absent upstream would explain such a result.
@@ -207,7 +210,11 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     const isAccepted = result.outcome === 'answered' && result.status < 300
     if (endRun !== null && !isAccepted) endRun(certainlyNotStarted(result) ? 'over' : 'unknown')
     const settling = settlement.settle(permit, begun, payload, result)
-    if (settling !== null) await settling
+    if (settling !== null) {
+      const traced = exchange.trace?.begin('store')
+      await settling
+      traced?.end()
+    }
     // A recording cannot be read again for another decision.
     if (!isOutdated || payload.kind === 'stream') onDecided()
     if (result.outcome === 'answered') {
