@@ -8,7 +8,7 @@ import { makeFolder } from '../../testing/support/gateway.ts'
 import { ROOT } from '../suites/suites.ts'
 import { objectsOf, one } from './builds.ts'
 
-const RULES = join(ROOT, 'deploy/prometheus/threadwarden.rules.yml')
+const RULES = join(ROOT, 'deploy/observability/threadwarden.rules.yml')
 
 function promtool(command: 'check' | 'test', content: unknown): { readonly code: number | null; readonly output: string } {
   const { folder, remove } = makeFolder()

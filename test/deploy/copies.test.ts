@@ -10,7 +10,7 @@ import { ROOT } from '../suites/suites.ts'
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
 void test('the alert rules are the same in the documentation, the Kustomize component and the chart', (t) => {
-  const text = read('deploy/prometheus/threadwarden.rules.yml')
+  const text = read('deploy/observability/threadwarden.rules.yml')
   const rules = parse(text) as unknown
   t.equal(read('deploy/helm/threadwarden/files/threadwarden.rules.yml'), text)
   t.same((parse(read('deploy/kubernetes/components/monitoring/prometheus-rule.yaml')) as { spec: unknown }).spec, rules)
