@@ -215,6 +215,8 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
   const claims = counter('claims_total', 'Threads claimed, released after a run that did not start, or lost to another claim.', [
     'outcome',
   ])
+  // A ratio to no claims at all would be no number.
+  for (const outcome of ['new', 'released', 'lost-race']) claims.inc({ outcome }, 0)
   const times: Readonly<Record<TimedPart, Histogram>> = {
     request: histogram(
       'request_duration_seconds',
