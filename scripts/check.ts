@@ -22,6 +22,7 @@ const CHECKS = [
   'check:truth',
   'check:writing',
   'check:cli',
+  'check:metrics',
   'check:format',
 ]
 

@@ -152,7 +152,7 @@ async function used(compose: Compose): Promise<void> {
   const statuses = `${(await read(alice)).status} ${(await read(bob)).status} ${(await read()).status}`
   check('she reads the thread; bob, and a caller without a token, do not', statuses === '200 403 401', statuses)
   const { text } = await call(`${PROMETHEUS}/rules`)
-  const wanted = readFileSync(join(deploy, 'prometheus/threadwarden.rules.yml'), 'utf8').match(/^ +- alert: /gm)?.length
+  const wanted = readFileSync(join(deploy, 'observability/threadwarden.rules.yml'), 'utf8').match(/^ +- alert: /gm)?.length
   check('Prometheus has every alert rule', [...text.matchAll(/"name":"Threadwarden/g)].length === wanted, text)
   await until(async () => (await pause(200), (await call(`${PROMETHEUS}/targets`)).text.includes('"health":"up"')))
   check('Prometheus reads the metrics of the gateway', true)

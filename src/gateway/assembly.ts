@@ -21,7 +21,7 @@ import { makeReadiness, type Readiness } from '../http/listeners/readiness.ts'
 import type { Upstream } from '../http/upstream/upstream.ts'
 import { openLimiter, type OpenLimiter } from '../limits/open.ts'
 import { openStoreWithPool } from '../store/open.ts'
-import { announce, sayLostStore, watchCertificates } from './operator-notices.ts'
+import { announce, sayLostStore, watchCertificates, watchClaims } from './operator-notices.ts'
 import { openAudit, type Audit } from '../audit/sinks.ts'
 import type { Logger, LogForm } from '../observe/log.ts'
 import { makeMetrics, type Metrics } from '../observe/metrics.ts'
@@ -94,7 +94,7 @@ async function open({ config }: Prepared, log: Logger, primary: Primary | undefi
   const limiter = primary?.limiter ?? openLimiter(config.ownership, pool, log)
   const metrics = primary?.metrics ?? makeMetrics()
   const store = measuredStore(unmeasured, storeOf(config.ownership).kind, metrics.store)
-  const readiness = primary?.readiness ?? makeReadiness()
+  const readiness = primary?.readiness ?? makeReadiness(metrics.readiness.condition)
   const closeStore = async (): Promise<void> => {
     limiter.stop()
     await store.close()
@@ -152,6 +152,7 @@ async function compose(
     clock,
     state,
   }
+  metrics.memory.budgets(requests.memory)
   const { addresses } = machine
   const snapshots = makeSnapshotManager(
     prepared,
@@ -165,6 +166,8 @@ async function compose(
       : () => {}
 
   const endCertificates = primary === undefined ? watchCertificates(() => current().prepared.certificates, clock, log) : () => {}
+
+  const endClaims = primary === undefined ? watchClaims(store, metrics.store) : () => {}
 
   const { reload, settled } = makeReload({
     isStopping: () => state.isShuttingDown,
@@ -218,6 +221,7 @@ async function compose(
     revocations.stop()
     endRetention()
     endCertificates()
+    endClaims()
     await Promise.all([app.close(), healthApp.close(), admin?.close()])
     await Promise.all([...current().handles.values()].map(({ upstream }) => upstream.close()))
     await opened.close()

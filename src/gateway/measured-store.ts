@@ -24,6 +24,7 @@ const OPERATIONS = {
   lift: 'revocation',
   revocations: 'revocation',
   revocationsVersion: 'revocation',
+  unconfirmed: 'unconfirmed',
 } as const satisfies Partial<Record<keyof Store, string>>
 
 export function measuredStore(store: Store, engine: 'sqlite' | 'postgres', metrics: StoreMetrics): Store {

@@ -6,9 +6,10 @@ import type { Enforcement } from '../core/decide/decide.ts'
 import type { Transport } from '../core/route/transport.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import { lostWith } from '../store/durability.ts'
+import type { RowStore } from '../store/port/administration.ts'
 import type { ObservationStore } from '../store/port/observations.ts'
 import { onceByName, type Logger } from '../observe/log.ts'
-import type { ConfigurationMetrics, KeyMetrics, Metrics } from '../observe/metrics.ts'
+import type { ConfigurationMetrics, KeyMetrics, Metrics, StoreMetrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/compile.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { certificateWarnings, type PresentedCertificate } from '../tls/checks.ts'
@@ -112,6 +113,29 @@ export function watchCertificates(
   const timer = setInterval(look, LOOK_AT_CERTIFICATES_MS)
   timer.unref()
   return () => clearInterval(timer)
+}
+
+const LOOK_AT_CLAIMS_MS = 15_000
+
+/** Reports the unconfirmed claims in the metrics. A failed look counts as a failed operation of the store. */
+export function watchClaims(
+  store: Pick<RowStore, 'unconfirmed'>,
+  metrics: Pick<StoreMetrics, 'unconfirmed'>,
+  interval = LOOK_AT_CLAIMS_MS,
+): () => void {
+  const look = (): Promise<void> => store.unconfirmed().then(metrics.unconfirmed, () => {})
+  let timer: NodeJS.Timeout | undefined
+  let ended = false
+  // The next look waits for a slow one.
+  const go = async (): Promise<void> => {
+    await look()
+    if (!ended) timer = setTimeout(() => void go(), interval).unref()
+  }
+  void go()
+  return () => {
+    ended = true
+    clearTimeout(timer)
+  }
 }
 
 /** Fetches keys before tokens need them. /readyz names the issuers without keys. */

@@ -40,7 +40,7 @@ export function registerHistogram(registry: Registry, { name, help, labelNames, 
     ]
     return [...buckets, ...totals]
   }
-  const metric = { name, get: () => ({ name, help, type: 'histogram', aggregator: 'sum', values: values() }) }
+  const metric = { name, labelNames, get: () => ({ name, help, type: 'histogram', aggregator: 'sum', values: values() }) }
   // The library registers such an object itself when it aggregates, but its types do not say so.
   registry.registerMetric(metric as unknown as LibraryHistogram)
   return {

@@ -6,6 +6,7 @@ import {
   Gauge,
   Registry,
   type CounterConfiguration,
+  type GaugeConfiguration,
   type MetricObject,
 } from 'prom-client'
 import type { Enforcement } from '../core/decide/decide.ts'
@@ -28,6 +29,8 @@ export interface Metrics {
   readonly audit: AuditMetrics
   readonly tls: TlsMetrics
   readonly connections: ConnectionMetrics
+  readonly readiness: ReadinessMetrics
+  readonly memory: MemoryMetrics
   figures(): Promise<Figures>
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
@@ -65,6 +68,8 @@ export interface StoreMetrics {
     engine: string,
     call: (...values: Values) => Result,
   ): (...values: Values) => Result
+  /** `oldest` in milliseconds since the epoch. */
+  unconfirmed(claims: { readonly count: number; readonly oldest: number | null }): void
 }
 
 export interface KeyMetrics {
@@ -97,6 +102,24 @@ export interface ConnectionMetrics {
   overLimit(outcome: 'idle-closed' | 'refused'): void
 }
 
+export interface ReadinessMetrics {
+  /** A condition of /readyz; the configuration names it. */
+  readonly condition: (name: string, pending: boolean) => void
+}
+
+export interface MemoryMetrics {
+  /** Read at each scrape. */
+  budgets(budgets: Readonly<Record<MemoryUse, Budget>>): void
+}
+
+/** `bodies`: their bytes. `reading`: what reading them takes. `answers`: those that the gateway rewrites. */
+export type MemoryUse = 'bodies' | 'reading' | 'answers'
+
+interface Budget {
+  readonly most: number
+  used(): number
+}
+
 export interface AuditMetrics {
   auditWritten(lines: number): void
   auditLost(lines: number): void
@@ -110,8 +133,7 @@ export function joined(all: readonly Figures[]): Registry {
 }
 
 /** Each gateway has its own registry, so that two gateways in one process don't mix. */
-export function makeMetrics(): Metrics {
-  const registry = new Registry()
+export function makeMetrics(registry = new Registry()): Metrics {
   collectDefaultMetrics({ register: registry })
   const register = registerIn(registry)
   register
@@ -126,6 +148,8 @@ export function makeMetrics(): Metrics {
     audit: auditMetrics(register),
     tls: tlsMetrics(register),
     connections: connectionMetrics(register),
+    readiness: readinessMetrics(register),
+    memory: memoryMetrics(register),
     figures: () => registry.getMetricsAsJSON(),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
@@ -139,8 +163,13 @@ function registerIn(registry: Registry) {
     counter: (name: string, help: string, labelNames: string[] = [], more: Pick<CounterConfiguration<string>, 'collect'> = {}) =>
       new Counter({ name: `threadwarden_${name}`, help, labelNames, registers, ...more }),
     /** `aggregator`: how the values of several workers become one. */
-    gauge: (name: string, help: string, aggregator: 'sum' | 'max' | 'min', labelNames: string[] = []) =>
-      new Gauge({ name: `threadwarden_${name}`, help, aggregator, labelNames, registers }),
+    gauge: (
+      name: string,
+      help: string,
+      aggregator: 'sum' | 'max' | 'min',
+      labelNames: string[] = [],
+      more: Pick<GaugeConfiguration<string>, 'collect'> = {},
+    ) => new Gauge({ name: `threadwarden_${name}`, help, aggregator, labelNames, registers, ...more }),
     histogram: (name: string, help: string, labelNames: HistogramConfiguration['labelNames'], bounds: readonly number[]) =>
       registerHistogram(registry, { name: `threadwarden_${name}`, help, labelNames, bounds }),
   }
@@ -186,6 +215,8 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
   const claims = counter('claims_total', 'Threads claimed, released after a run that did not start, or lost to another claim.', [
     'outcome',
   ])
+  // A ratio to no claims at all would be no number.
+  for (const outcome of ['new', 'released', 'lost-race']) claims.inc({ outcome }, 0)
   const times: Readonly<Record<TimedPart, Histogram>> = {
     request: histogram(
       'request_duration_seconds',
@@ -248,7 +279,7 @@ function streamMetrics({ gauge, histogram }: Register): StreamMetrics {
   }
 }
 
-function storeMetrics({ counter, histogram }: Register): StoreMetrics {
+function storeMetrics({ counter, gauge, histogram }: Register): StoreMetrics {
   const by = ['operation', 'engine'] as const
   const durations = histogram(
     'store_operation_duration_seconds',
@@ -257,6 +288,17 @@ function storeMetrics({ counter, histogram }: Register): StoreMetrics {
     WORK_BOUNDS,
   )
   const errors = counter('store_operation_errors_total', 'Operations of the store that failed.', [...by])
+  let oldest: number | null = null
+  const claims = gauge(
+    'unconfirmed_claims',
+    'Claims in the store that no answer of the upstream has confirmed yet, up to 10000.',
+    'max',
+  )
+  gauge('unconfirmed_claim_age_seconds', 'Age of the oldest unconfirmed claim in the store; 0 without one.', 'max', [], {
+    collect() {
+      this.set(oldest === null ? 0 : Math.max(0, Date.now() - oldest) / 1000)
+    },
+  })
   const measure = async (operation: string, engine: string, began: number, result: Promise<unknown>): Promise<void> => {
     try {
       await result
@@ -276,6 +318,10 @@ function storeMetrics({ counter, histogram }: Register): StoreMetrics {
         return result
       }
     },
+    unconfirmed(found) {
+      claims.set(found.count)
+      oldest = found.oldest
+    },
   }
 }
 
@@ -293,7 +339,11 @@ function keyMetrics({ counter, gauge }: Register): KeyMetrics {
   return {
     keyFetchFailed: (issuer) => failures.inc({ issuer }),
     keysStale: (issuer) => stale.set({ issuer }, 1),
-    keysFresh: (issuer) => stale.set({ issuer }, 0),
+    keysFresh(issuer) {
+      stale.set({ issuer }, 0)
+      // An alert sees the first failure only as a rise from 0.
+      failures.inc({ issuer }, 0)
+    },
     keysFetched: (issuer, at) => fetchedAt.set({ issuer }, at / 1000),
   }
 }
@@ -366,6 +416,35 @@ function connectionMetrics({ counter, gauge }: Register): ConnectionMetrics {
     connectionClosed: connections.dec.bind(connections),
     overLimit: (outcome) => over.inc({ outcome }),
   }
+}
+
+function readinessMetrics({ gauge }: Register): ReadinessMetrics {
+  const conditions = gauge('readiness_pending', '1 while /readyz reports this condition as pending.', 'max', ['condition'])
+  return { condition: (condition, pending) => conditions.set({ condition }, pending ? 1 : 0) }
+}
+
+function memoryMetrics({ gauge }: Register): MemoryMetrics {
+  let known: Readonly<Record<string, Budget>> = {}
+  const reading = (of: (budget: Budget) => number): Pick<GaugeConfiguration<string>, 'collect'> => ({
+    collect() {
+      for (const [use, budget] of Object.entries(known)) this.set({ use }, Math.round(of(budget)))
+    },
+  })
+  gauge(
+    'memory_budget_used_bytes',
+    'Memory that requests hold of a budget.',
+    'sum',
+    ['use'],
+    reading((budget) => budget.used()),
+  )
+  gauge(
+    'memory_budget_bytes',
+    'The budget: a request that needs more than is left gets 503.',
+    'sum',
+    ['use'],
+    reading(({ most }) => most),
+  )
+  return { budgets: (budgets) => void (known = budgets) }
 }
 
 function auditMetrics({ counter }: Register): AuditMetrics {

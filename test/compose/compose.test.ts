@@ -102,7 +102,7 @@ void test('what it starts works together, with its files, names, ports and healt
     alice: 200,
     bob: 403,
     nobody: 401,
-    alerts: alertsOf('deploy/prometheus/threadwarden.rules.yml'),
+    alerts: alertsOf('deploy/observability/threadwarden.rules.yml'),
   })
 })
 

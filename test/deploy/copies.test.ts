@@ -4,18 +4,15 @@ import { join } from 'node:path'
 import { test } from 'tap'
 import { parse } from 'yaml'
 import packageJson from '../../package.json' with { type: 'json' }
-import { blocks, page } from '../docs/markdown.ts'
 import { ROOT } from '../suites/suites.ts'
 
 const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
-void test('the alert rules are the same in the documentation, the Kustomize component and the chart', (t) => {
-  const text = read('deploy/prometheus/threadwarden.rules.yml')
+void test('the alert rules are the same in the Kustomize component and the chart', (t) => {
+  const text = read('deploy/observability/threadwarden.rules.yml')
   const rules = parse(text) as unknown
   t.equal(read('deploy/helm/threadwarden/files/threadwarden.rules.yml'), text)
   t.same((parse(read('deploy/kubernetes/components/monitoring/prometheus-rule.yaml')) as { spec: unknown }).spec, rules)
-  const [, inDocs = ''] = blocks(page('docs/how-to/operate/monitor.md'), 'yaml prometheus')
-  t.same(parse(inDocs), rules)
   t.end()
 })
 

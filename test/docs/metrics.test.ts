@@ -1,5 +1,6 @@
 /** docs/reference/metrics.md: a running gateway has these metrics and no others, with these types, labels and help texts. */
 import { test } from 'tap'
+import { makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { gated } from '../../testing/support/gated.ts'
 import { call } from '../../testing/support/client.ts'
@@ -54,6 +55,9 @@ void test('each metric has the labels of its row', async (t) => {
   metrics.keys.keysFetched('corp', 0)
   metrics.configuration.reloaded('reloaded', 2)
   metrics.connections.overLimit('refused')
+  metrics.readiness.condition('upstream', true)
+  const budget = makeBudget(1)
+  metrics.memory.budgets({ bodies: budget, reading: budget, answers: budget })
   metrics.tls.handshakeFailed('timeout')
   metrics.tls.presented([{ name: 'listen.tls', until: 0 }])
   const figures = await metrics.figures()

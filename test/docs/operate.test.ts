@@ -7,8 +7,21 @@ import { startKeyServer } from '../../testing/support/key-server.ts'
 import { AUDIENCE, ISSUER, JWK } from '../../testing/support/tokens.ts'
 import { until } from '../../testing/support/until.ts'
 import { runBlocks } from './commands.ts'
-import { blocks, page, rows, code } from './markdown.ts'
+import packageJson from '../../package.json' with { type: 'json' }
+import { anchors, blocks, page, rows, code, ROOT } from './markdown.ts'
 import { operating } from './operating.ts'
+
+interface Rule {
+  readonly alert?: string
+  readonly expr: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly annotations?: Readonly<Record<string, string>>
+}
+
+function ruleList(): readonly Rule[] {
+  const text = readFileSync(join(ROOT, 'deploy/observability/threadwarden.rules.yml'), 'utf8')
+  return (parse(text) as { groups: readonly { rules: readonly Rule[] }[] }).groups.flatMap(({ rules }) => rules)
+}
 
 const PRINTED_ID = '3e7c0a52-6a0f-4f0e-9d4c-1f4b5f6f7a10'
 
@@ -30,6 +43,12 @@ void test('why was a request refused', async (t) => {
     varying: [[/"ms":\d+/g, '"ms":<ms>']],
     exits: { '--claims claims.json': 3 },
   })
+})
+
+void test('alerts', async (t) => {
+  const { options, run } = await operating(t)
+  await run('alice', 'team-plan')
+  await runBlocks(t, 'docs/how-to/operate/alerts.md', options)
 })
 
 void test('reload', async (t) => {
@@ -188,16 +207,34 @@ void test('doctor', async (t) => {
 void test('the alert rules and the table use metrics that exist', (t) => {
   const known = rows(page('docs/reference/metrics.md').text).map(([name]) => code(name))
   const monitor = page('docs/how-to/operate/monitor.md')
-  const [scrape, rules] = blocks(monitor, 'yaml prometheus').map((text) => parse(text) as Record<string, unknown>)
+  const [scrape] = blocks(monitor, 'yaml prometheus').map((text) => parse(text) as Record<string, unknown>)
   t.ok(scrape?.['scrape_configs'])
-  const { groups } = rules as { groups: readonly { rules: readonly { alert: string; expr: string }[] }[] }
-  const alerts = groups.flatMap((group) => group.rules)
-  for (const { expr } of alerts) {
-    for (const [name] of expr.matchAll(/threadwarden_\w+/g)) t.ok(known.includes(name), name)
-  }
+  const isKnown = (name: string): boolean => known.includes(name.replace(/(?<=_seconds)_(?:bucket|count|sum)$/, ''))
+  for (const { expr } of ruleList()) for (const [name] of expr.matchAll(/threadwarden_\w+/g)) t.ok(isKnown(name), name)
   for (const [cell = ''] of monitor.text.matchAll(/`(?!process_)[a-z_]+_(?:total|stale|streams|generation|successful)`/g)) {
     t.ok(known.includes(`threadwarden_${cell.slice(1, -1)}`), cell)
   }
-  t.ok(alerts.length > 5)
+  t.end()
+})
+
+void test('each alert has a section that says what to do, and a line in the table', (t) => {
+  const alerts = ruleList().flatMap(({ alert, labels, annotations }) =>
+    alert === undefined ? [] : [{ alert, severity: labels?.['severity'], runbook: annotations?.['runbook_url'] }],
+  )
+  t.ok(alerts.length >= 19)
+  const runbook = page('docs/how-to/operate/alerts.md')
+  const url = `${packageJson.repository.url.replace(/^git\+(.*)\.git$/, '$1')}/blob/main/${runbook.name}`
+  for (const { alert, severity, runbook: to } of alerts) {
+    t.equal(to, `${url}#${alert.toLowerCase()}`)
+    t.ok(anchors(runbook).includes(alert.toLowerCase()), alert)
+    t.ok(severity === 'critical' || severity === 'warning', alert)
+  }
+  const sections = [...runbook.text.matchAll(/^## (\w+)\n\n- \*\*Means\*\*: .+\n- \*\*Look\*\*: .+\n- \*\*Do\*\*: .+$/gm)]
+  t.same(sections.map(([, name]) => name).toSorted(), alerts.map(({ alert }) => alert).toSorted())
+  const inTable = rows(page('docs/how-to/operate/monitor.md').text).flatMap(([names = '', severities = '']) => {
+    const cells = severities.split(', ')
+    return Array.from(names.matchAll(/`(Threadwarden\w+)`/g), ([, name], at) => [name, cells[at]])
+  })
+  t.same(inTable.toSorted(), alerts.map(({ alert, severity }) => [alert, severity]).toSorted())
   t.end()
 })

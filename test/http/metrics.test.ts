@@ -8,7 +8,7 @@ import { ROUTES } from '../../src/core/route/routes.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { call, runInput } from '../../testing/support/client.ts'
 import { openRun } from '../../testing/support/event-stream.ts'
-import { gated, type Gated } from '../../testing/support/gated.ts'
+import { gated, NOWHERE, type Gated } from '../../testing/support/gated.ts'
 import { head, openRaw, type RawConnection } from '../../testing/support/raw.ts'
 import { events, json } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
@@ -198,6 +198,38 @@ void test('operations of the store and their failures are counted, but no answer
   database.exec('ALTER TABLE threads RENAME TO gone')
   t.equal((await run('t2')).status, 503)
   await until(async () => (await count('access', 'errors_total')) === 1)
+})
+
+void test('the memory that bodies hold is in use until they end, of a budget', async (t) => {
+  const gate = await gated(t, events(), { config: { limits: { bodiesInFlight: '8MiB', runBody: '1MiB' } } })
+  t.equal((await figures(gate))['memory_budget_bytes{use="bodies"}'], 8 * 2 ** 20)
+  const used = async () => (await figures(gate))['memory_budget_used_bytes{use="bodies"}']
+  t.equal(await used(), undefined)
+  const connection = await openRaw(gate.gateway.url)
+  const target = 'POST /api/copilotkit/agent/default/run HTTP/1.1'
+  const lines = ['host: x', `authorization: Bearer ${gate.alice}`, 'content-type: application/json', 'content-length: 500']
+  connection.write(head(target, ...lines))
+  connection.write('x'.repeat(300))
+  await until(async () => ((await used()) ?? 0) >= 300)
+  connection.destroy()
+  await until(async () => (await used()) === undefined)
+})
+
+void test('the conditions of /readyz are 1 while they are pending, and 0 afterwards', async (t) => {
+  const gate = await gated(t, events(), { config: { upstream: { url: NOWHERE, transport: 'auto' } } })
+  const pending = (of: Record<string, number>) => of['readiness_pending{condition="upstream"}']
+  t.equal(pending(await figures(gate)), 1)
+  const { gateway } = await gated(t)
+  const done = async () =>
+    (await call(`${gateway.healthUrl}/metrics`)).text.includes('readiness_pending{condition="upstream"} 0\n')
+  await until(done)
+})
+
+void test('the gateway looks for unconfirmed claims when it starts', async (t) => {
+  const gate = await gated(t)
+  const looks = 'store_operation_duration_seconds_count{operation="unconfirmed",engine="sqlite"}'
+  await until(async () => (await figures(gate))[looks] === 1)
+  t.equal((await figures(gate))['unconfirmed_claims'], undefined)
 })
 
 void test('query names that do not pass are counted', async (t) => {

@@ -27,6 +27,7 @@ type Beside =
   | 'onInvalidation'
   | 'unowned'
   | 'stats'
+  | 'unconfirmed'
   | 'revoke'
   | 'lift'
   | 'revocations'

@@ -72,6 +72,7 @@ function seldom(store: Store): readonly (readonly [name: string, most: number, w
     ['prune in a scope', SOME, () => store.prune({ scope: '', unusedSince: NOW - 700 * DAY }, step.limit)],
     ['threads of a scope', SOME, () => store.threads({ scope: '' }, keyOf(20_000), step.limit)],
     ['is empty', FEW, () => store.isEmpty('')],
+    ['unconfirmed claims', FEW, () => store.unconfirmed()],
   ]
 }
 

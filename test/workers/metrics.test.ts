@@ -46,6 +46,17 @@ void test('states are not added up', async (t) => {
   t.equal(await scene.figure('threadwarden_config_generation '), 2)
 })
 
+void test('the budget is that of all workers, and the primary alone looks for unconfirmed claims', async (t) => {
+  const scene = await startScene(t, { config: { limits: { bodiesInFlight: '8MiB', runBody: '1MiB' } } })
+  t.equal(await scene.figure('threadwarden_memory_budget_bytes{use="bodies"}'), 8 * 2 ** 20)
+  t.equal(await scene.figure('threadwarden_memory_budget_used_bytes{use="bodies"}'), 0)
+  t.equal(await scene.figure('threadwarden_readiness_pending{condition="keys:corp"}'), 0)
+  t.equal(await scene.figure('threadwarden_readiness_pending{condition="workers"}'), 0)
+  const looks = 'threadwarden_store_operation_duration_seconds_count{operation="unconfirmed",engine="sqlite"}'
+  await until(async () => (await scene.figure(looks)) === 1)
+  t.equal(await scene.figure('threadwarden_unconfirmed_claims '), 0)
+})
+
 void test('open streams are those of all workers, without those of one that died', async (t) => {
   const scene = await startScene(t)
   const workers = [...(await scene.workers()).values()]

@@ -11,7 +11,7 @@ import { makeHealthApp } from '../../http/listeners/health.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
 import { measuredStore } from '../measured-store.ts'
-import { announce, sayLostStore, watchCertificates } from '../operator-notices.ts'
+import { announce, sayLostStore, watchCertificates, watchClaims } from '../operator-notices.ts'
 import { openAuditSink } from '../../audit/sinks.ts'
 import type { Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
@@ -62,8 +62,8 @@ async function start(
 ): Promise<Gateway> {
   const { config } = prepared
   const clock = Date.now
-  const own = makeReadiness()
   const figures = makeMetrics()
+  const own = makeReadiness(figures.readiness.condition)
   const readiness = joinReadiness(own, () => workerPool.conditions())
   const metrics = joinMetrics(figures, () => workerPool.figures())
 
@@ -140,6 +140,7 @@ async function start(
   const url = await workerPool.start()
   closing.push(keepRetention({ store, deleted: () => current.prepared.config.ownership.retention.deleted, clock, log }), settled)
   closing.push(watchCertificates(() => current.prepared.certificates, clock, log))
+  closing.push(watchClaims(store, metrics.store))
   const configuration = (): string => current.prepared.digest
   const health = makeHealthApp({ readiness, store, metrics, isStarted: () => started, configuration })
   let started = false

@@ -90,7 +90,10 @@ async function serve({ prepared: checked, files, number, port, worker, workers, 
   const primary = {
     limiter: storeOf(config.ownership).kind === 'postgres' ? null : borrowedLimiter(call),
     audit: config.audit.to === 'off' ? NO_AUDIT : auditLines((lines) => call('audit', lines)),
-    readiness: reportedReadiness(makeReadiness(), (conditions) => void call('conditions', conditions).catch(() => {})),
+    readiness: reportedReadiness(
+      makeReadiness(metrics.readiness.condition),
+      (conditions) => void call('conditions', conditions).catch(() => {}),
+    ),
     metrics,
     before: number - 1,
     mostConnections: connectionsOfWorker(config.listen, workers),

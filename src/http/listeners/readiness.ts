@@ -27,7 +27,8 @@ export function heldBack(readiness: Readiness): HeldBack {
   }
 }
 
-export function makeReadiness(): Readiness {
+/** @param onSet also for conditions that stay as they are */
+export function makeReadiness(onSet: (name: string, pending: boolean) => void = () => {}): Readiness {
   const conditions = new Map<string, string>()
   const notes = new Map<string, string>()
   const put = (into: Map<string, string>, name: string, text: string | null): void => {
@@ -35,7 +36,10 @@ export function makeReadiness(): Readiness {
     else into.set(name, text)
   }
   return {
-    set: (name, pending) => put(conditions, name, pending),
+    set(name, pending) {
+      put(conditions, name, pending)
+      onSet(name, pending !== null)
+    },
     pending: () => conditions,
     note: (name, text) => put(notes, name, text),
     notes: () => notes,

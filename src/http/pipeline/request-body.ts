@@ -197,6 +197,8 @@ export interface BodyBudget {
 /** A budget of which no caller may take all. */
 export interface SharedBudget extends BodyBudget {
   of(caller: string): BodyBudget
+  /** Bytes that are taken now. */
+  used(): number
 }
 
 /** @param share bytes that a caller may hold. A caller who holds nothing may take more: a large body is taken whole. */
@@ -213,6 +215,7 @@ export function makeBudget(most: number, share = most): SharedBudget {
     give(bytes) {
       left += bytes
     },
+    used: () => most - left,
     of: (caller) => ({
       most: Math.min(most, share),
       take(bytes) {

@@ -41,12 +41,24 @@ export interface StoreStats {
   readonly revocations: number
 }
 
+export interface UnconfirmedClaims {
+  /** At most MOST_UNCONFIRMED. */
+  readonly count: number
+  /** When the oldest of them was made, in milliseconds since the epoch; null without any. */
+  readonly oldest: number | null
+}
+
+/** The count of unconfirmed claims ends here, so that it takes no longer when many runs fail. */
+export const MOST_UNCONFIRMED = 10_000
+
 export interface RowStore {
   thread(key: ThreadKey): Promise<WholeThread | null>
   /** Ordered by scope, then id, byte for byte. */
   threads(filter: RowFilter, after: ThreadKey | null, limit: number): Promise<readonly ThreadRow[]>
   /** Without a scope: all. Revocations belong to no scope and are always counted. */
   stats(scope?: string): Promise<StoreStats>
+  /** Of all scopes. Cheap at any size of the table. */
+  unconfirmed(): Promise<UnconfirmedClaims>
 }
 
 export type AssignOutcome =

@@ -39,6 +39,7 @@ function dialectOf(schema: string): Dialect {
     lockRows: sql(`SELECT 1 AS locked FROM ${asked} JOIN ${tables.threads} AS there USING (scope, thread_id)
       ORDER BY there.scope, there.thread_id FOR UPDATE OF there`),
     isUpstreamDeleted: 'upstream_deleted',
+    isUnconfirmed: 'provisional',
     larger: 'greatest',
     smaller: 'least',
     made: madeIn(schema),

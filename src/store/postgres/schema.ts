@@ -105,6 +105,11 @@ const COLUMNS = `
   ALTER TABLE {schema}.threads RENAME COLUMN pending TO open_runs;
 `
 
+// Means the same as in src/store/sqlite/schema.ts.
+const UNCONFIRMED = `
+  CREATE INDEX threads_unconfirmed ON {schema}.threads (last_used_at) WHERE provisional;
+`
+
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -121,6 +126,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['deletions', DELETIONS],
   ['lists', LISTS],
   ['columns', COLUMNS],
+  ['unconfirmed', UNCONFIRMED],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

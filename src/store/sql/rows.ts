@@ -1,4 +1,5 @@
 /** Rows for operators: read whole, counted, assigned, imported and pruned. An import never replaces an owner. */
+import { MOST_UNCONFIRMED, type UnconfirmedClaims } from '../port/administration.ts'
 import type {
   RowFilter,
   RowStore,
@@ -45,7 +46,7 @@ interface Row extends Omit<ThreadRow, 'archived' | 'provisional'> {
 
 type Counts = Omit<StoreStats, 'observed' | 'conflicts'>
 
-function rowStatements({ threads, grants, observations, revocations }: Dialect) {
+function rowStatements({ threads, grants, observations, revocations, isUnconfirmed }: Dialect) {
   const rows = `SELECT ${KEY}, user_id AS owner, agent_id AS "agentId", name, archived, created_at AS "createdAt",
     last_used_at AS "lastUsedAt", deleted_at AS "deletedAt", provisional FROM ${threads}`
   const keyed = `SELECT ${KEY}, ${GRANT_COLUMNS} FROM ${grants}`
@@ -71,6 +72,9 @@ function rowStatements({ threads, grants, observations, revocations }: Dialect) 
           (SELECT count(*) FROM ${grants} ${where}) AS grants, (SELECT count(*) FROM ${revocations}) AS revocations
         FROM ${threads} ${where}`)
     },
+    // The second condition is always true. With it SQLite reads a range of the index, and no table.
+    unconfirmed: sql<UnconfirmedClaims>(`SELECT count(*) AS count, min(at) AS oldest FROM (SELECT last_used_at AS at
+        FROM ${threads} WHERE ${isUnconfirmed} AND last_used_at >= 0 ORDER BY last_used_at LIMIT ${MOST_UNCONFIRMED}) AS claims`),
     ofOwner: sql<Row>(`${rows} WHERE user_id = :userId AND user_id <> '' ${BY_KEY}`),
     received: sql<ThreadKey & StoredGrant>(`${keyed} WHERE kind = 'user' AND grantee = :userId ${BY_KEY}`),
     given: sql<ThreadKey & StoredGrant>(`${keyed} WHERE granted_by = :userId
@@ -98,6 +102,11 @@ export function rowsIn({ dialect, read }: Engine): RowStore & Pick<UserStore, 'u
       const values = { within: scope, owner, agentId, limit, ...after }
       return (await read('survey', () => all(rows.page(filter, after), values))).map(rowOf)
     },
+    unconfirmed: () =>
+      read('statement', function* () {
+        const [claims = { count: 0, oldest: null }] = yield* all(rows.unconfirmed)
+        return claims
+      }),
     stats: (scope) =>
       read('survey', function* () {
         const values = { scope: scope ?? null }

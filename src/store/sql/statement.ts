@@ -42,6 +42,8 @@ export interface Dialect extends Tables {
   readonly lockRows: Sql<{ readonly locked: 1 }> | null
   /** The condition of the index of tombstones that may be deleted by age. */
   readonly isUpstreamDeleted: string
+  /** The condition of the index of unconfirmed claims. */
+  readonly isUnconfirmed: string
   readonly larger: string
   readonly smaller: string
   /** When the store was created, in milliseconds since the epoch; null where nothing else can answer. */

@@ -25,6 +25,7 @@ const SQLITE: Dialect = {
   forUpdate: '',
   lockRows: null,
   isUpstreamDeleted: 'upstream_deleted = 1',
+  isUnconfirmed: 'provisional = 1',
   larger: 'max',
   smaller: 'min',
   made: 'NULL',

@@ -121,6 +121,11 @@ const COLUMNS = `
   ALTER TABLE threads RENAME COLUMN pending TO open_runs;
 `
 
+// For the age of unconfirmed claims: `last_used_at` of such a row is the time of its claim.
+const UNCONFIRMED = `
+  CREATE INDEX threads_unconfirmed ON threads (last_used_at) WHERE provisional = 1;
+`
+
 interface Migration {
   readonly number: number
   readonly name: string
@@ -138,6 +143,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['deletions', DELETIONS],
   ['lists', LISTS],
   ['columns', COLUMNS],
+  ['unconfirmed', UNCONFIRMED],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

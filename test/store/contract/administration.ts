@@ -105,6 +105,26 @@ export function administrationContract(holds: Holds): void {
     )
   })
 
+  holds(
+    'unconfirmed claims are counted from the oldest on, those of revived threads by the time of the revival',
+    async (t, { store }) => {
+      t.same(await store.unconfirmed(), { count: 0, oldest: null })
+      const run = (id: string, now: number) => store.claim(at(id), { userId: ALICE, agentId: 'agent', guest: false, now })
+      await own(store, ALICE, at('settled'))
+      await own(store, ALICE, at('revived'))
+      await store.bury(at('revived'), ALICE, NOW, 'deleted')
+      await run('revived', NOW + 30)
+      await run('second', NOW + 20)
+      await run('first', NOW + 10)
+      await run('first', NOW + 40)
+      t.same(await store.unconfirmed(), { count: 3, oldest: NOW + 10 }, 'another run on it makes a claim no younger')
+      for (const _run of [1, 2]) await store.settle(at('first'), ALICE, 0, 'not-started')
+      t.same(await store.unconfirmed(), { count: 2, oldest: NOW + 20 })
+      await store.settle(at('second'), ALICE, 0, 'confirmed')
+      t.same(await store.unconfirmed(), { count: 1, oldest: NOW + 30 })
+    },
+  )
+
   holds('it is told how much of it is in one scope; revocations are in none', async (t, { store }) => {
     const there = (threadId: string) => ({ scope: 's', threadId })
     await own(store, ALICE, at('elsewhere'))

@@ -1,0 +1,78 @@
+/**
+ * A game day: injects the faults that an operator meets into running gateways, and measures which alert of the shipped rules fires,
+ * and after how long. Needs Prometheus (Debian's package `prometheus`).
+ */
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { exercise, type Exercised } from '../testing/game-day/exercise.ts'
+import { FAULTS } from '../testing/game-day/faults.ts'
+import { runCommand, UsageError } from '../testing/command.ts'
+
+const USAGE = `Injects faults into running gateways, and waits for the alerts of the shipped rules.
+
+  npm run game-day -- [--only TEXT] [--healthy MINUTES] [--patience MINUTES]
+
+  --only      faults whose name contains this
+  --healthy   traffic without a fault at the beginning (default: 6)
+  --patience  how long an alert may take (default: 30)
+
+Faults: ${FAULTS.map(({ name }) => name).join('; ')}
+
+Exit code: 0 if each fault has its alert and nothing fired before, 1 if not, 2 for wrong usage.
+`
+
+const RULES = fileURLToPath(new URL('../deploy/observability/threadwarden.rules.yml', import.meta.url))
+
+function minutes(name: string, text: string): number {
+  const value = Number(text)
+  if (!(value > 0)) throw new UsageError(`--${name} is a number of minutes`)
+  return value * 60_000
+}
+
+function rowOf({ fault, fired, before }: Exercised): string {
+  const alerts = fired.map(({ alert, severity, seconds }) => `${alert} (${severity}) after ${seconds} s`)
+  const first = before.length === 0 ? '' : `fired before the fault: ${before.join(', ')}. `
+  return `| ${fault.name} | ${first}${alerts.join(', ') || 'none'} | [${fault.runbook}](../${fault.runbook}) |`
+}
+
+const isReported = ({ fault, fired, before }: Exercised): boolean =>
+  before.length === 0 && fired.some(({ alert }) => fault.alerts.includes(alert))
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', default: '' },
+      healthy: { type: 'string', default: '6' },
+      patience: { type: 'string', default: '30' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return 0
+  }
+  const faults = FAULTS.filter(({ name }) => name.includes(values.only))
+  if (faults.length === 0) throw new UsageError(`no fault contains ${values.only}`)
+  const options = {
+    rules: RULES,
+    healthy: minutes('healthy', values.healthy),
+    patience: minutes('patience', values.patience),
+  }
+  const ends: (() => unknown)[] = []
+  const scope = { teardown: (end: () => unknown) => void ends.unshift(end) }
+  try {
+    const done = await Promise.all(
+      faults.map(async (fault) => {
+        const one = await exercise(scope, fault, options)
+        process.stderr.write(`${rowOf(one)}\n  ${one.readyz}\n`)
+        return one
+      }),
+    )
+    process.stdout.write(`| Fault | Alert | Runbook |\n| --- | --- | --- |\n${done.map(rowOf).join('\n')}\n`)
+    return done.every(isReported) ? 0 : 1
+  } finally {
+    for (const end of ends) await end()
+  }
+}
+
+await runCommand(main, USAGE)

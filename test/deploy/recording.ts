@@ -1,0 +1,91 @@
+/** Figures of a real gateway, scraped one after the other, as input series of `promtool test rules`. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { stringify } from 'yaml'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { ROOT } from '../suites/suites.ts'
+
+export const RULES = join(ROOT, 'deploy/observability/threadwarden.rules.yml')
+
+const USED = new Set(readFileSync(RULES, 'utf8').match(/threadwarden_\w+/g))
+
+export type Scrape = ReadonlyMap<string, number>
+
+const seriesOf = (name: string, labels = ''): string =>
+  `${name}{job="threadwarden",instance="gateway"${labels === '' ? '' : `,${labels}`}}`
+
+/** What the rules read of a text of /metrics. Series of promtool begin in 1970: times are relative to the scrape. */
+export function scrapeOf(text: string): Scrape {
+  const now = Date.now() / 1000
+  const lines = text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)
+  const own = Array.from(lines, ([, name = '', labels, value]): [string, string, number] => [name, labels ?? '', Number(value)])
+  return new Map([
+    [seriesOf('up'), 1],
+    ...own
+      .filter(([name]) => USED.has(name))
+      .map(([name, labels, value]): [string, number] => [
+        seriesOf(name, labels),
+        name.endsWith('_timestamp_seconds') ? Math.round(value - now) : value,
+      ]),
+  ])
+}
+
+/** Also of a gateway that does not answer. */
+export async function scrape(healthUrl: string): Promise<Scrape> {
+  try {
+    return scrapeOf(await (await fetch(`${healthUrl}/metrics`)).text())
+  } catch {
+    return new Map([[seriesOf('up'), 0]])
+  }
+}
+
+const isCounter = (series: string): boolean => /^\w+_(?:total|count|bucket)\{/.test(series)
+
+/**
+ * One scrape a step. After the last one gauges keep their values.
+ * @param pace `goes-on`: counters rise as between the last two scrapes
+ */
+function inputSeries(scrapes: readonly Scrape[], pace: 'holds' | 'goes-on', steps: number): readonly object[] {
+  const all = new Set(scrapes.flatMap((one) => [...one.keys()]))
+  return Array.from(all, (series) => {
+    const values = scrapes.map((one) => one.get(series))
+    const [last, before] = [values.at(-1), values.at(-2)]
+    const shown = values.map((value) => value ?? '_')
+    if (last === undefined) return { series, values: shown.join(' ') }
+    const rise = pace === 'goes-on' && isCounter(series) ? last - (before ?? 0) : 0
+    return { series, values: [...shown, `${last + rise}+${rise}x${steps}`].join(' ') }
+  })
+}
+
+export interface Playback {
+  readonly scrapes: readonly Scrape[]
+  readonly pace?: 'holds' | 'goes-on'
+  /** Of a step: one minute by default. */
+  readonly interval?: '1m' | '1h'
+  /** The alerts that fire at a step, in order of their names. */
+  readonly firing: Readonly<Record<number, readonly string[]>>
+}
+
+/** Lets the rules evaluate the series, and compares the alerts that fire. */
+export function replays(t: Test, { scrapes, pace = 'holds', interval = '1m', firing }: Playback): void {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const steps = Math.max(...Object.keys(firing).map(Number))
+  const file = join(folder, 'test.yml')
+  const tests = [
+    {
+      interval,
+      input_series: inputSeries(scrapes, pace, steps),
+      promql_expr_test: Object.entries(firing).map(([step, alerts]) => ({
+        eval_time: `${step}${interval.slice(1)}`,
+        expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
+        exp_samples: alerts.map((alertname) => ({ labels: `{alertname="Threadwarden${alertname}"}`, value: 1 })),
+      })),
+    },
+  ]
+  writeFileSync(file, stringify({ rule_files: [RULES], evaluation_interval: interval, tests }, { lineWidth: 0 }))
+  const { status, stdout, stderr, error } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' })
+  t.equal(status, 0, `${stdout}${stderr}${error?.message ?? ''}`)
+}

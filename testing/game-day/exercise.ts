@@ -1,0 +1,49 @@
+/** Injects each fault into a deployment of its own, all at the same time, and waits for the alerts. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Scope } from '../support/program.ts'
+import { startDeployment } from './deployment.ts'
+import type { Fault } from './faults.ts'
+import { startPrometheus } from './prometheus.ts'
+
+export interface Exercised {
+  readonly fault: Fault
+  /** The alerts that fired after the fault, with the seconds until then, the first one first. */
+  readonly fired: readonly { readonly alert: string; readonly severity: string; readonly seconds: number }[]
+  /** Those that fired before it: false alarms. */
+  readonly before: readonly string[]
+  /** The answer of /readyz at the end. */
+  readonly readyz: string
+}
+
+export interface ExerciseOptions {
+  readonly rules: string
+  /** Milliseconds of healthy traffic before the faults. */
+  readonly healthy: number
+  /** Milliseconds that an alert may take. */
+  readonly patience: number
+}
+
+/** How often Prometheus is asked, in milliseconds. */
+const ASK_EVERY = 5000
+
+export async function exercise(scope: Scope, fault: Fault, { rules, healthy, patience }: ExerciseOptions): Promise<Exercised> {
+  const { config = {}, inject } = fault.prepare(scope)
+  const deployment = await startDeployment(scope, config)
+  const prometheus = await startPrometheus(scope, rules, new URL(deployment.health).host)
+  await sleep(healthy)
+  const before = (await prometheus.firing()).map(({ name }) => name)
+  await inject(deployment)
+  const injected = Date.now()
+  const fired: Exercised['fired'][number][] = []
+  const isExpected = ({ alert }: Exercised['fired'][number]): boolean => fault.alerts.includes(alert)
+  while (!fired.some(isExpected) && Date.now() - injected < patience) {
+    await sleep(ASK_EVERY)
+    for (const { name, severity } of await prometheus.firing()) {
+      if (before.includes(name) || fired.some(({ alert }) => alert === name)) continue
+      fired.push({ alert: name, severity, seconds: Math.round((Date.now() - injected) / 1000) })
+    }
+  }
+  const readyz = await (await fetch(`${deployment.health}/readyz`)).text()
+  await deployment.stop()
+  return { fault, fired, before, readyz }
+}
