@@ -229,6 +229,17 @@ void test('an upstream that breaks off answers', async (t) => {
   fires(t, { scrapes, pace: 'goes-on', firing: { 0: [], 3: ['ErrorsFast'], 15: ['ErrorsFast', 'UpstreamErrors'] } })
 })
 
+void test('an upstream that is slow to answer', async (t) => {
+  const gate = await served(t)
+  gate.upstream.answer(async (request, response) => {
+    const began = performance.now()
+    await until(() => performance.now() > began + 2600)
+    return events()(request, response)
+  })
+  const scrapes = await rounds(gate, (number) => runs(gate, 20, `slow-${number}`))
+  fires(t, { scrapes, pace: 'goes-on', firing: { 3: [], 12: ['UpstreamSlow'] } })
+})
+
 void test('more connections than the limit', async (t) => {
   const most = 16
   const gate = await gated(
@@ -258,6 +269,9 @@ void test('a certificate that ends in three days', async (t) => {
   files.write(files.authority.issue({ usage: 'server', until: inDays(3) }))
   const after = await scraped(await gateBefore(t, NOWHERE, alone))
   fires(t, { scrapes: [after], firing: { 3: ['UpstreamUnknown'], 70: ['CertificateExpires', 'UpstreamUnknown'] } })
+  files.write(files.authority.issue({ usage: 'server', until: inDays(-1) }))
+  const expired = await scraped(await gateBefore(t, NOWHERE, alone))
+  fires(t, { scrapes: [expired], firing: { 3: ['CertificateExpired', 'UpstreamUnknown'] } })
 })
 
 void test('observe mode that is not ended', async (t) => {
