@@ -39,7 +39,7 @@ export const BUILDS: readonly Build[] = [
   {
     name: 'standalone with everything and an Ingress',
     path: 'overlays/standalone',
-    components: ['autoscaling', 'monitoring', 'ingress'],
+    components: ['autoscaling', 'monitoring', 'grafana-dashboard', 'ingress'],
     surroundings: STANDALONE,
   },
   {

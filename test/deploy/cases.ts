@@ -91,9 +91,10 @@ export const CASES: readonly Case[] = [
     values: merged(POSTGRES, {
       serviceMonitor: { enabled: true, labels: { release: 'prometheus' } },
       prometheusRule: { enabled: true },
+      grafanaDashboard: { enabled: true },
     }),
     surroundings: AROUND,
-    kinds: { ...BASE, ServiceMonitor: 1, PrometheusRule: 1 },
+    kinds: { ...BASE, ServiceMonitor: 1, PrometheusRule: 1, ConfigMap: 2 },
   },
   {
     name: 'an Ingress with a certificate',

@@ -16,6 +16,13 @@ void test('the alert rules are the same in the Kustomize component and the chart
   t.end()
 })
 
+void test('the dashboard is the same in the Kustomize component and the chart', (t) => {
+  const text = read('deploy/observability/grafana-dashboard.json')
+  t.equal(read('deploy/helm/threadwarden/files/grafana-dashboard.json'), text)
+  t.equal(read('deploy/kubernetes/components/grafana-dashboard/threadwarden.json'), text)
+  t.end()
+})
+
 void test('every image and version label of the manifests is that of the package', (t) => {
   const texts = globSync('deploy/{kubernetes,helm}/**/*.yaml', { cwd: ROOT }).map(read)
   const versions = texts.flatMap((text) =>
