@@ -1,5 +1,10 @@
-/** `threadwarden explain --audit`: decides a line of the audit log again by the current policy. */
+/** `threadwarden explain --audit` and `--request-id`: decide a line of the audit log again by the current policy. */
+import { createReadStream, readdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
+import { createGunzip } from 'node:zlib'
 import { atScope } from '../tools/import-export/users.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
@@ -17,7 +22,7 @@ import {
   refusalText,
   triedText,
 } from '../tools/simulate/decision-text.ts'
-import { EXIT, UsageError } from './command.ts'
+import { CommandFailed, EXIT, UsageError } from './command.ts'
 import { printData, printEntries, type Entry, type Terminal } from './terminal.ts'
 import { loadConfig, readInput, type ConfigOptions } from './input-files.ts'
 
@@ -37,6 +42,86 @@ export async function explainAudit(terminal: Terminal, named: string, options: C
   if (options.json === true) printData(terminal, replayedData(replayed, recorded, policy))
   else printEntries(terminal, replayedEntries(replayed, recorded, policy))
   return replayed.same === true ? EXIT.fine : EXIT.refused
+}
+
+/**
+ * @param options `audit` names another file, `@FILE`, or `-` for stdin
+ * @throws UsageError for options of other forms of the command; CommandFailed where no line has the id
+ */
+export async function explainRequestId(
+  terminal: Terminal,
+  id: string,
+  options: ConfigOptions & { readonly audit?: string | undefined },
+): Promise<number> {
+  for (const [name, given] of Object.entries(options))
+    if (given !== undefined && given !== false && !['config', 'audit', 'json', 'request-id'].includes(name))
+      throw new UsageError(`--${name} does not go with --request-id`)
+  const { audit, config, json } = options
+  if (audit !== undefined && audit !== '-' && !audit.startsWith('@'))
+    throw new UsageError('with --request-id, --audit is @FILE or -')
+  const files = audit === '-' ? [] : auditFiles(terminal, options, audit?.slice(1))
+  const found = audit === '-' ? await lineWith(id, terminal.stdin) : await lineIn(id, files)
+  if (found === null) {
+    const where =
+      audit === '-'
+        ? 'stdin has'
+        : `${files.length === 1 ? '' : `${files.length} files: `}${files[0] ?? 'no audit file'} and its rotated files have`
+    throw new CommandFailed(
+      `error: ${where} no line with the request id ${id}: the audit was off, or the line was removed by rotation`,
+    )
+  }
+  return explainAudit(terminal, found, { ...(config === undefined ? {} : { config }), json: json === true })
+}
+
+/** The newest first: the file itself, then what rotation made of it. */
+function auditFiles(terminal: Terminal, options: ConfigOptions, named: string | undefined): readonly string[] {
+  const file = named ?? configuredFile(terminal, options)
+  const folder = dirname(file)
+  const rotated = readFolder(folder).filter(
+    (name) => name.startsWith(`${basename(file)}.`) || name.startsWith(`${basename(file)}-`),
+  )
+  return [file, ...rotated.toSorted().map((name) => join(folder, name))]
+}
+
+function configuredFile(terminal: Terminal, options: ConfigOptions): string {
+  const { audit } = loadConfig(terminal, options).config
+  if (audit.to === 'file') return audit.file
+  const hint = audit.to === 'off' ? 'the audit is off: set audit.to' : 'the audit goes to stdout'
+  throw new UsageError(`${hint}, or name a file with lines of the audit: --audit @FILE`)
+}
+
+function readFolder(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder)
+  } catch {
+    return []
+  }
+}
+
+async function lineIn(id: string, files: readonly string[]): Promise<string | null> {
+  for (const file of files) {
+    const bytes = createReadStream(file)
+    try {
+      const found = await lineWith(id, file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes)
+      if (found !== null) return found
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+        throw new CommandFailed(`error: ${file}: ${error instanceof Error ? error.message : String(error)}`)
+    } finally {
+      bytes.destroy()
+    }
+  }
+  return null
+}
+
+async function lineWith(id: string, input: Readable): Promise<string | null> {
+  const named = JSON.stringify({ requestId: id }).slice(1, -1)
+  // The interface of lines does not report errors of its input.
+  let failed: Error | undefined
+  input.once('error', (error: Error) => (failed = error))
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) if (line.includes(named)) return line
+  if (failed !== undefined) throw failed
+  return null
 }
 
 type Recorded = Parameters<typeof replay>[0]

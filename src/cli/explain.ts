@@ -1,5 +1,6 @@
 /** `threadwarden explain`: traces one request without sending it, or decides a line of the audit log again. */
 import { makeJsonReader, type JsonObject } from '../core/json/read.ts'
+import { makeOwnerRecords } from '../http/pipeline/authorization.ts'
 import { openIdentity } from '../snapshot/snapshot.ts'
 import { userFault } from '../operator/revocation-form.ts'
 import type { Prepared } from '../snapshot/load.ts'
@@ -8,8 +9,9 @@ import { explain as explainRequest, type Question, type Explanation } from '../t
 import { explanationData, canonical, limitsOf, notesOn } from '../tools/simulate/explanation.ts'
 import { CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
 import { printData, printEntries, type Entry } from './terminal.ts'
-import { explainAudit } from './explain-audit.ts'
+import { explainAudit, explainRequestId } from './explain-audit.ts'
 import { loadConfig, readInput, readToken } from './input-files.ts'
+import { withStore } from './with-store.ts'
 import { suggestion } from '../document/nearest.ts'
 import { mountsOf } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
@@ -38,10 +40,15 @@ const OPTIONS = {
     'USER',
     'the owner of the thread: issuer:subject, or anonymous; `threads owner ID` prints it (default: assumed unowned)',
   ),
+  'from-store': flag('takes the owner and the grants of the thread from the store, which it does not change'),
   deleted: flag('the owner has deleted the thread'),
   granted: value('R', 'the grant of the caller, or of a group of the caller, on the thread: read or write'),
   history: value('H', 'none (default) or some: the history of an unowned thread in the upstream, for unknownThread: verify'),
   audit: value('LINE', 'decides a line of the audit log again by the current policy: the line, @FILE, or - for stdin'),
+  'request-id': value(
+    'ID',
+    'decides the line with this id again: x-request-id of the answer. From the audit file of the configuration and its rotated files, or from --audit @FILE or -',
+  ),
   json: jsonFlag('the explanation as JSON'),
 } as const
 
@@ -51,10 +58,10 @@ type Options = Values<typeof OPTIONS>
 const MOST = { claims: 1024 * 1024, body: 256 * 1024 ** 2 }
 
 export const command = defineCommand({
-  usage: ['--method M --target PATH', '--audit LINE'],
+  usage: ['--method M --target PATH', '--request-id ID', '--audit LINE'],
   about: `Explains how the gateway decides one request: the canonical target, the route, the caller, the facts, each rule that was tried,
-the rule that decides, and the request to the upstream. It sends nothing to the upstream and does not open the store. For a token,
-it fetches the keys of the issuer. It does not print the values of secrets.`,
+the rule that decides, and the request to the upstream. It sends nothing to the upstream, and opens the store only for --from-store.
+For a token, it fetches the keys of the issuer. It does not print the values of secrets.`,
   options: OPTIONS,
   exitCodes: {
     0: 'permitted (--audit: decided as before)',
@@ -64,10 +71,12 @@ it fetches the keys of the issuer. It does not print the values of secrets.`,
   examples: [
     'threadwarden explain --method GET --target /api/copilotkit/threads --token-file token.txt',
     'threadwarden explain --method GET --target /api/copilotkit/threads/t-1/messages --claims alice.json --owner corp:bob',
+    'threadwarden explain --request-id 3e7c0a52-6a0f-4f0e-9d4c-1f4b5f6f7a10',
     'tail -1 audit.jsonl | threadwarden explain --audit -',
   ],
 
   async run(values, terminal) {
+    if (values['request-id'] !== undefined) return explainRequestId(terminal, values['request-id'], values)
     if (values.audit !== undefined) return explainAudit(terminal, values.audit, values)
     const asked = questionOf(values)
     const prepared = loadConfig(terminal, values)
@@ -75,19 +84,26 @@ it fetches the keys of the issuer. It does not print the values of secrets.`,
     requireKnown(question, prepared)
     const { config, policy, sources } = prepared
     const identity = openIdentity(config.identity, sources, Date.now)
-    const explanation = await explainRequest(question, { config, policy, identity, clock: Date.now })
-    if (values.json) printData(terminal, explanationData(explanation, question, config, policy))
-    else printEntries(terminal, explanationEntries(explanation, question, config, policy))
-    return isPermitted(explanation) ? EXIT.fine : EXIT.refused
+    const surroundings = { config, policy, identity, clock: Date.now }
+    const show = (explanation: Explanation): number => {
+      if (values.json) printData(terminal, explanationData(explanation, question, config, policy))
+      else printEntries(terminal, explanationEntries(explanation, question, config, policy))
+      return isPermitted(explanation) ? EXIT.fine : EXIT.refused
+    }
+    if (!question.isFromStore) return show(await explainRequest(question, surroundings))
+    return withStore(terminal, prepared, { make: false }, async (store) =>
+      show(await explainRequest(question, { ...surroundings, records: makeOwnerRecords(store, config.enforcement) })),
+    )
   },
 })
 
 /** @throws UsageError for options that make no sense together */
 function questionOf(options: Options): Question {
-  const { method, target, body, owner, deleted, granted, history = 'none' } = options
+  const { method, target, body, owner, deleted, granted, history = 'none', 'from-store': isFromStore } = options
   if (method === undefined) throw new UsageError('--method M is missing')
   if (!/^[A-Z]{1,20}$/i.test(method)) throw new UsageError('--method must be an HTTP method, for example GET')
   if (target === undefined) throw new UsageError('--target PATH is missing')
+  if (isFromStore && owner !== undefined) throw new UsageError('name either --from-store or --owner USER')
   if (deleted && owner === undefined) throw new UsageError('--deleted goes with --owner USER')
   if (granted !== undefined && owner === undefined) throw new UsageError('--granted goes with --owner USER')
   if (granted !== undefined && deleted) throw new UsageError('--granted does not go with --deleted, which ends all grants')
@@ -101,6 +117,7 @@ function questionOf(options: Options): Question {
     presented: presentedBy(options),
     body: body === undefined ? new Uint8Array() : readInput('--body', body, MOST.body),
     record: owner === undefined ? null : { owner, deleted, ...(granted === undefined ? {} : { granted }) },
+    isFromStore,
     upstreamHistory: history,
   }
 }
@@ -164,7 +181,7 @@ export function explanationEntries(
     ],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
-    ['facts', factLines(explanation, policy)],
+    ['facts', factLines(explanation, question, policy)],
     ['policy', [policy.file]],
     ['rules', ruleLines(explanation)],
     ['outcome', [outcomeLine(explanation, policy)], isPermitted(explanation) ? 'green' : 'red'],
@@ -186,7 +203,11 @@ function routeLines({ descriptor, enveloped }: Explanation): readonly string[] {
   return [[`${route.id} (${route.method})`, ...named].join(', ')]
 }
 
-function factLines({ facts, trace, descriptor, principal }: Explanation, { rules }: Policy): readonly string[] {
+function factLines(
+  { facts, trace, descriptor, principal }: Explanation,
+  { isFromStore }: Question,
+  { rules }: Policy,
+): readonly string[] {
   if (facts === null || descriptor === null || principal === null) return []
   const { record, enforcement, unknownThread, userScoped } = facts
   const relation = trace?.relation ?? null
@@ -195,7 +216,13 @@ function factLines({ facts, trace, descriptor, principal }: Explanation, { rules
   return [
     ...(record === undefined || relation === null
       ? []
-      : [record === null ? `${thread}: no --owner given: assumed unowned` : `${thread} ${recordText(record, relation, idle)}`]),
+      : [
+          record === null
+            ? isFromStore
+              ? `${thread} has no owner in the store`
+              : `${thread}: no --owner given: assumed unowned`
+            : `${thread} ${recordText(record, relation, idle)}`,
+        ]),
     `enforcement ${enforcement}, unknownThread ${unknownThread}, userScoped ${userScoped}`,
   ]
 }

@@ -3,11 +3,14 @@ import { generateKeyPairSync } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createSigner } from 'fast-jwt'
+import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
 import type { Changes } from '../../testing/support/configuration.ts'
 import { edited } from '../../testing/support/policies.ts'
 import { audited, READING } from '../../testing/support/audited.ts'
+import { openSqliteStore } from '../../src/store/sqlite/store.ts'
+import { key } from './deployment.ts'
 import { scene } from './explain-scene.ts'
 import { run } from './in-process.ts'
 
@@ -572,6 +575,11 @@ void test('wrong usage is told, and nothing of a file is repeated', async (t) =>
     [[...request, '--owner', 'alice'], /--owner must be a user id/],
     [[...request, '--history', 'much'], /none or some/],
     [['--audit', '{}', '--method', 'GET'], /--method does not go with --audit/],
+    [['--request-id', 'r', '--method', 'GET'], /--method does not go with --request-id/],
+    [['--request-id', 'r', '--from-store'], /--from-store does not go with --request-id/],
+    [['--request-id', 'r', '--audit', '{}'], /--audit is @FILE or -/],
+    [['--request-id', 'r'], /the audit is off: set audit.to, or name a file/],
+    [[...request, '--from-store', '--owner', 'corp:bob'], /either --from-store or --owner USER/],
   ] as const) {
     const { code, stdout, stderr } = await explain(...args)
     t.same({ code, stdout }, { code: 2, stdout: '' }, args.join(' '))
@@ -624,4 +632,70 @@ void test('the outcome is coloured on a terminal, and never in JSON', async (t) 
   t.match((await run(t, [...asked, 'corp:bob'], atTerminal)).stdout, /\u001b\[31mrefused: .*\u001b\[39m/)
   t.notMatch((await run(t, [...asked, 'corp:bob', '--json'], atTerminal)).stdout, /\u001b/)
   t.notMatch((await run(t, [...asked, 'corp:bob'])).stdout, /\u001b/)
+})
+
+void test('a request is found in the audit file and in what rotation made of it', async (t) => {
+  const lineOf = (id: string): string => JSON.stringify({ ...auditLine(audited(READING)), requestId: id })
+  const other = lineOf('another')
+  const { explain, folder } = scene(
+    t,
+    { 'audit.to': 'file', 'audit.file': './audit.jsonl' },
+    {
+      'audit.jsonl': `${other}\n${lineOf('newest')}\n`,
+      'audit.jsonl.1': `${lineOf('older')}\n${other}\n`,
+      'elsewhere.jsonl': `${lineOf('elsewhere')}\n`,
+    },
+  )
+  writeFileSync(join(folder, 'audit.jsonl.2.gz'), gzipSync(`${other}\n${lineOf('oldest')}\n`))
+  for (const id of ['newest', 'older', 'oldest'])
+    t.match(await explain('--request-id', id), { code: 0, stdout: /^same +yes$/m }, id)
+  t.match(JSON.parse((await explain('--request-id', 'older', '--json')).stdout), { same: true })
+  t.match(await explain('--request-id', 'elsewhere', '--audit', '@elsewhere.jsonl'), { code: 0, stdout: /^same +yes$/m })
+  for (const id of ['elsewhere', 'new', '', '.*', '"'])
+    t.match(await explain('--request-id', id), { code: 1, stdout: '', stderr: /no line with the request id/ }, JSON.stringify(id))
+  writeFileSync(join(folder, 'audit.jsonl.3.gz'), 'no gzip')
+  t.match(await explain('--request-id', 'never'), { code: 1, stderr: /audit\.jsonl\.3\.gz: incorrect header check/ })
+})
+
+void test('the owner and the grants of the thread are taken from the store, which stays as it is', async (t) => {
+  const { explain, folder } = scene(t, {}, { claims: '{"iss":"corp","sub":"alice"}' })
+  const store = await openSqliteStore(join(folder, 'ownership.db'))
+  t.teardown(() => store.close())
+  for (const [thread, owner] of [
+    ['t-1', 'corp:alice'],
+    ['t-2', 'corp:bob'],
+    ['t-3', 'corp:bob'],
+  ] as const)
+    // oxfmt-ignore
+    await store.assign(key(thread), owner, 1)
+  await store.grant(key('t-3'), null, {
+    kind: 'user',
+    id: 'corp:alice',
+    right: 'read',
+    grantedBy: 'corp:bob',
+    grantedAt: 1,
+  })
+  const before = await store.stats()
+  const about = (thread: string, ...more: string[]) =>
+    explain(
+      '--method',
+      'GET',
+      '--target',
+      `/api/copilotkit/threads/${thread}/messages`,
+      '--claims',
+      'claims',
+      '--from-store',
+      ...more,
+    )
+  t.match(await about('t-1'), { code: 0, stdout: /^facts +the thread t-1 belongs to corp:alice: own$/m })
+  t.match(await about('t-2'), { code: 3, stdout: /^facts +the thread t-2 belongs to corp:bob: foreign$/m })
+  t.match(await about('t-3'), {
+    code: 0,
+    stdout: /^facts +the thread t-3 belongs to corp:bob, shared with the caller for reading: shared$/m,
+  })
+  const unowned = await about('t-4')
+  t.match(unowned, { code: 3, stdout: /^facts +the thread t-4 has no owner in the store$/m })
+  t.notMatch(unowned.stdout, /assumed/)
+  t.match(JSON.parse((await about('t-2', '--json')).stdout), { facts: { record: { owner: 'corp:bob' }, relation: 'foreign' } })
+  t.same(await store.stats(), before)
 })

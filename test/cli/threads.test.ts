@@ -122,6 +122,28 @@ void test('transfer gives all threads of a user to another, deleted ones too, al
   )
 })
 
+void test('transfer --dry-run says what would move, and changes nothing', async (t) => {
+  const { store, command, data } = await deployment(t)
+  await own(store, ALICE, 't-1', 't-2', 't-3')
+  await own(store, BOB, 'his', 'hers')
+  await store.bury(key('t-3'), ALICE, 1, 'unknown')
+  await store.grant(key('his'), null, { kind: 'user', id: ALICE, right: 'read', grantedBy: BOB, grantedAt: 1 })
+  await store.observe(key('seen'), ALICE, 'default', 'run', 1)
+  const before = [await ownersIn(store), await store.stats(), await store.userData(ALICE), await store.userData(BOB)]
+  const all = ['threads', 'transfer', '--from', ALICE, '--to', BOB] as const
+  t.match(await command(...all, '--dry-run'), {
+    code: 0,
+    stdout: `5 rows of ${ALICE} would move to ${BOB}: 3 threads, 1 of them deleted\n`,
+    stderr: '',
+  })
+  t.same(await data(...all, '--dry-run'), { wouldMove: 5, threads: 3, deleted: 1 })
+  t.match(await command(...all, '--thread', 't-1', '--dry-run'), { code: 0, stdout: `t-1 of ${ALICE} would move to ${BOB}\n` })
+  t.same(await data(...all, '--thread', 't-1', '--dry-run'), { wouldMove: 1 })
+  t.match(await command(...all, '--thread', 'his', '--dry-run'), { code: 1, stderr: /^his does not belong to/ })
+  t.same([await ownersIn(store), await store.stats(), await store.userData(ALICE), await store.userData(BOB)], before)
+  t.same(await data(...all), { moved: 5, complete: true }, 'as many as were told')
+})
+
 void test('transfer of one thread moves that one, and only if it is theirs and alive', async (t) => {
   const { store, command, data } = await deployment(t)
   await own(store, ALICE, 'a', 'b', 'dead')

@@ -1,7 +1,7 @@
 /** `threadwarden threads transfer`: gives the threads of one user to another. */
-import type { AssignmentStore, RowStore } from '../../store/port/administration.ts'
+import type { AssignmentStore, RowStore, UserStore } from '../../store/port/administration.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
-import { CONFIG, defineCommand, EXIT, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
+import { CONFIG, defineCommand, EXIT, flag, jsonFlag, QUIET, SCOPE_FILTER, UsageError, value } from '../command.ts'
 import { complain, print, printData } from '../terminal.ts'
 import { requireOwner, threadIdOf, userOf } from '../argument-values.ts'
 import { counted, threadText } from '../format-thread.ts'
@@ -25,13 +25,17 @@ New threads of the first user stay theirs. To prevent new threads, revoke the to
       'only this thread, which must not be deleted; its grants are removed. Without --scope, a thread of upstream',
     ),
     scope: SCOPE_FILTER,
+    'dry-run': flag('prints what would be moved, and changes nothing'),
     quiet: QUIET,
-    json: jsonFlag('{"moved", "complete"}'),
+    json: jsonFlag('{"moved", "complete"}', '; with --dry-run {"wouldMove"}'),
   },
   exitCodes: { 0: 'done', 1: 'the thread has another owner, interrupted, an invalid configuration or a failing store' },
-  examples: ['threadwarden threads transfer --from corp:bob --to corp:alice'],
+  examples: [
+    'threadwarden threads transfer --from corp:bob --to corp:alice --dry-run',
+    'threadwarden threads transfer --from corp:bob --to corp:alice',
+  ],
 
-  async run({ from, to, thread, ...values }, terminal) {
+  async run({ from, to, thread, 'dry-run': isDry, ...values }, terminal) {
     if (from === undefined || to === undefined) throw new UsageError('name --from USER and --to USER')
     userOf('--from', from)
     userOf('--to', to)
@@ -40,11 +44,22 @@ New threads of the first user stay theirs. To prevent new threads, revoke the to
     return onStore(terminal, values, async ({ store, prepared, scope, keyOf }) => {
       requireOwner('--to', to, prepared.config)
       if (thread !== undefined) {
-        const { moved, text } = await moveOne(store, keyOf(thread), from, to)
-        if (values.json) printData(terminal, { moved: Number(moved), complete: moved }, 0)
+        const { moved, text } = await moveOne(store, keyOf(thread), from, to, isDry)
+        if (values.json && isDry) printData(terminal, { wouldMove: Number(moved) }, 0)
+        else if (values.json) printData(terminal, { moved: Number(moved), complete: moved }, 0)
         else if (moved) print(terminal, text)
         if (!moved) complain(terminal, text)
         return moved ? EXIT.fine : EXIT.failure
+      }
+      if (isDry) {
+        const { threads, deleted, rows } = await countRows(store, from, scope)
+        if (values.json) printData(terminal, { wouldMove: rows, threads, deleted }, 0)
+        else
+          print(
+            terminal,
+            `${counted(rows, 'row')} of ${from} would move to ${to}: ${counted(threads, 'thread')}, ${deleted} of them deleted`,
+          )
+        return EXIT.fine
       }
       const { done, interrupted } = await withProgress(terminal, values, ({ steps, progress }) => {
         progress.begin('moved', null)
@@ -58,7 +73,25 @@ New threads of the first user stay theirs. To prevent new threads, revoke the to
   },
 })
 
-async function moveOne(store: AssignmentStore & Pick<RowStore, 'thread'>, key: ThreadKey, from: string, to: string) {
+/** What a transfer moves: threads, received grants and observations. */
+async function countRows(store: Pick<UserStore, 'userData'>, from: string, scope: string | undefined) {
+  const data = await store.userData(from)
+  const isMoved = (row: ThreadKey): boolean => scope === undefined || row.scope === scope
+  const threads = data.threads.filter(isMoved)
+  return {
+    threads: threads.length,
+    deleted: threads.filter(({ deletedAt }) => deletedAt !== null).length,
+    rows: threads.length + data.received.filter(isMoved).length + data.observed.filter(isMoved).length,
+  }
+}
+
+async function moveOne(
+  store: AssignmentStore & Pick<RowStore, 'thread'>,
+  key: ThreadKey,
+  from: string,
+  to: string,
+  isDry: boolean,
+) {
   const named = threadText(key)
   const row = (await store.thread(key))?.row ?? null
   const refusal =
@@ -67,6 +100,7 @@ async function moveOne(store: AssignmentStore & Pick<RowStore, 'thread'>, key: T
       : row.deletedAt !== null
         ? `${named} was deleted by ${from}: threadwarden threads assign restores it for another user`
         : null
+  if (isDry && refusal === null) return { moved: true, text: `${named} of ${from} would move to ${to}` }
   // The step that changes the owner checks the current owner again.
   const moved = refusal === null && (await store.assign(key, to, Date.now(), from)).outcome === 'assigned'
   if (moved) return { moved, text: `${named} of ${from} moved to ${to}` }

@@ -32,6 +32,7 @@ import {
   permissiveStore,
   steadySnapshot,
 } from './recording-upstream.ts'
+import type { OwnerRecords } from '../../http/pipeline/authorization.ts'
 import type { Exchange } from '../../http/pipeline/stages.ts'
 
 export interface Question {
@@ -43,6 +44,8 @@ export interface Question {
   /** JSON; empty for none. */
   readonly body: Uint8Array
   readonly record: OwnerRecord
+  /** Then `record` is of no interest. */
+  readonly isFromStore: boolean
   /** What the upstream would answer for a thread without a row, where the gateway asks it. */
   readonly upstreamHistory: 'none' | 'some'
 }
@@ -70,6 +73,8 @@ export interface Surroundings {
   readonly identity: Identity
   /** Milliseconds since the epoch. */
   readonly clock: () => number
+  /** The real owners; without them, the question says who owns the thread. */
+  readonly records?: OwnerRecords
 }
 
 /** No explanation is refused for what other requests use. */
@@ -113,7 +118,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
         return isRefusal(principal) ? principal : { outcome: 'authenticated', principal, credential: null }
       },
       identity,
-      records: {
+      records: surroundings.records ?? {
         record: () => question.record,
         records: async () => new Map(),
         naming: async () => null,
@@ -146,7 +151,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
 
 function explanationOf(
   question: Question,
-  { config, policy }: Surroundings,
+  { config, policy, records }: Surroundings,
   { record }: Exchange,
   outcome: Refusal | 'permitted' | null,
   { recorded, notes }: { readonly recorded: Recorded; readonly notes: readonly string[] },
@@ -155,8 +160,10 @@ function explanationOf(
   const target = readTarget(question.target, QUERY_NAMES)
   const mount = target.outcome === 'refused' ? null : (findMount(mountsOf(config), target)?.mount ?? null)
   // The decision asks only for the facts that it depends on; an explanation shows all that were given.
-  const { record: row, upstreamHistory } = question
-  const facts = record.facts?.record === undefined ? record.facts : { ...record.facts, record: row, upstreamHistory }
+  const { record: assumed, upstreamHistory } = question
+  const row = records === undefined ? assumed : record.facts?.record
+  const facts =
+    row === undefined || record.facts?.record === undefined ? record.facts : { ...record.facts, record: row, upstreamHistory }
   const trace =
     descriptor === null || principal === null || facts === null ? null : traceOf(descriptor, principal, policy.rules, facts)
   const decision = outcome === 'permitted' ? trace?.decision : (outcome ?? 'key-set')
