@@ -189,3 +189,22 @@ void test('a proxy that refuses large bodies is a problem, where --url names it'
   t.match(direct.of('gateway.bodies'), { level: 'ok' })
   t.same((await examined(t, changes)).each('gateway.bodies'), [], 'and is not asked where none is named')
 })
+
+void test('headers as large as the gateway takes pass the proxy before it, or the doctor says what refuses them', async (t) => {
+  const proxy = createServer({ maxHeaderSize: 4096 }, (_request, response) => void response.writeHead(401).end())
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => proxy.close())
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/api/copilotkit`
+  const { of } = await examined(t, {}, { wishes: { url } })
+  t.match(of('gateway.headers'), {
+    level: 'problem',
+    message: /refuses headers of 14KiB with 431/,
+    remedy: /large_client_header_buffers/,
+  })
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { gateway, base, changes } = await startScene(t, upstream.url)
+  await gateway.ready()
+  t.match((await examined(t, changes, { wishes: { url: base } })).of('gateway.headers'), { level: 'ok' })
+  t.same((await examined(t, changes)).each('gateway.headers'), [], 'and is not asked where none is named')
+})

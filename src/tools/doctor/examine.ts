@@ -7,7 +7,7 @@ import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
 import { SEPARATION_CHECK, EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { codeOf, NoAnswer } from './requests.ts'
 import { makeRedactor, notChecked, seconds, type Finding } from './finding.ts'
-import { BODIES_CHECK, CALLER_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
+import { BODIES_CHECK, CALLER_CHECK, HEADERS_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
 import { ISSUER_CHECKS } from './issuers.ts'
 import { CERTIFICATE_CHECK, listenerDispatcher } from './listener.ts'
 import { RUN_CHECK, STREAMS_CHECK } from './live-run.ts'
@@ -96,7 +96,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
     ...subjects.flatMap((one) => of(one, [SEPARATION_CHECK])),
     ...once([READY_CHECK, CERTIFICATE_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
-    ...once([PREFLIGHT_CHECK, BODIES_CHECK]),
+    ...once([PREFLIGHT_CHECK, BODIES_CHECK, HEADERS_CHECK]),
     ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
     ...once([RUN_CHECK], runner ?? runtimes[0]),
   ]

@@ -10,6 +10,7 @@ export const READY_CHECK: Check = { name: 'gateway.ready', run: ready }
 export const STRANGER_CHECK: Check = { name: 'gateway.authentication', run: refusesStrangers }
 export const PREFLIGHT_CHECK: Check = { name: 'gateway.preflight', run: preflights }
 export const BODIES_CHECK: Check = { name: 'gateway.bodies', run: takesLargeBodies }
+export const HEADERS_CHECK: Check = { name: 'gateway.headers', run: takesLargeHeaders }
 export const CALLER_CHECK: Check = { name: 'gateway.caller', run: answersCallers }
 
 const START = 'start it with threadwarden serve'
@@ -181,6 +182,25 @@ async function takesLargeBodies(subject: Subject, signal: AbortSignal): Promise<
     return problem(
       `a proxy before the gateway refuses a body of ${sizeText(bytes)} with 413: long conversations fail`,
       'increase the body limit of the proxy to limits.runBody (nginx: client_max_body_size)',
+    )
+  })
+}
+
+/** Bytes of limits.headers that are left for what proxies on the way add. */
+const ROOM_FOR_PROXIES = 2048
+
+/** Tokens with many groups are long, and HAProxy, for example, takes no head of 16 KiB by default. */
+async function takesLargeHeaders(subject: Subject, signal: AbortSignal): Promise<Results> {
+  const { config, wishes } = subject
+  if (wishes.url === null) return []
+  const bytes = config.limits.headers - ROOM_FOR_PROXIES
+  return atBase(subject, async (base) => {
+    const heard = await ask(`${base}/info`, { headers: { 'x-threadwarden-doctor': 'x'.repeat(Math.max(bytes, 0)) } }, signal)
+    // The gateway's own refusals have a code.
+    if (heard.status < 400 || codeIn(heard) !== '') return ok(`headers of ${sizeText(bytes)} reach the gateway`)
+    return problem(
+      `a proxy before the gateway refuses headers of ${sizeText(bytes)} with ${heard.status}: long tokens fail`,
+      'increase the header limit of the proxy to limits.headers (nginx: large_client_header_buffers, HAProxy: tune.bufsize)',
     )
   })
 }
