@@ -23,6 +23,7 @@ const OTHERS = new Set([
   'drop-in',
   'gateway-api',
   'gateway-api-tls',
+  'grafana-dashboard',
   'sidecar-tls',
   'threadwarden-ca',
   'chat-runtime',

@@ -26,13 +26,15 @@ export async function filled(file: string, owner: string): Promise<void> {
   await store.close()
 }
 
-/** Writes nonsense over every page but the first few, where the schema is. @returns puts back what was there */
+/** Writes nonsense over every page but those of the schema and the first of each table and index. @returns puts back what was there */
 export function damage(file: string): () => void {
   const before = readFileSync(file)
   const database = new Database(file, { readonly: true })
   const roots = database.prepare<[], { rootpage: number }>('SELECT rootpage FROM sqlite_master WHERE rootpage > 0').all()
+  // The schema is too large for the first page alone.
+  const schema = database.prepare<[], { pageno: number }>("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema'").all()
   database.close()
-  const kept = new Set([1, ...roots.map(({ rootpage }) => rootpage)])
+  const kept = new Set([...schema.map(({ pageno }) => pageno), ...roots.map(({ rootpage }) => rootpage)])
   const descriptor = openSync(file, 'r+')
   for (let page = 1; page <= before.length / PAGE; page += 1) {
     if (!kept.has(page)) writeSync(descriptor, Buffer.alloc(PAGE, 0xa5), 0, PAGE, (page - 1) * PAGE)
