@@ -217,7 +217,7 @@ export const RULES: readonly RemovableRule[] = [
   {
     rule: 'a request has a line in the log',
     file: 'observe/log.ts',
-    present: "if (!log.isLevelEnabled('info')) return",
+    present: 'if (!log.isLevelEnabled(level)) return',
     removed: "if (!log.isLevelEnabled('off')) return",
     first: 'test/http/log.test.ts',
   },

@@ -39,7 +39,7 @@ void test(
     t.equal(complete('validate', '--config', ''), '')
     t.equal(complete('servee', ''), '')
     t.equal(complete('completion', ''), 'bash zsh fish')
-    t.match(complete('serve', '-'), /--config -c --help/)
+    t.match(complete('serve', '-'), /--config -c --pretty --help/)
   },
 )
 

@@ -29,6 +29,8 @@ const scraped = ({ gateway }: Pick<Gated, 'gateway'>): Promise<Scrape> => scrape
 const value = (scrapes: Scrape, name: string): number =>
   [...scrapes].reduce((sum, [series, one]) => (series.startsWith(`${name}{`) ? sum + one : sum), 0)
 
+const STORE_PENDING = 'threadwarden_readiness_pending{job="threadwarden",instance="gateway",condition="store"}'
+
 /** Runs of alice, each on a thread of its own. */
 async function runs({ base, alice }: Gated, count: number, prefix: string): Promise<readonly number[]> {
   const all = Array.from({ length: count }, (_, at) =>
@@ -123,6 +125,16 @@ void test('a store that fails', async (t) => {
   const scrapes = await rounds(gate, async (number) => t.same(new Set(await runs(gate, 5, `refused-${number}`)), new Set([503])))
   other.exec('ALTER TABLE gone RENAME TO threads')
   fires(t, { scrapes: [before, ...scrapes], firing: { 0: [], 3: ['ErrorsFast', 'StoreUnavailable'] } })
+})
+
+void test('a store that another process keeps locked, while all threads are known', async (t) => {
+  const gate = await served(t)
+  const before = await scraped(gate)
+  const other = new Database(join(gate.gateway.folder, 'ownership.db'))
+  t.teardown(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  await until(async () => (await scraped(gate)).get(STORE_PENDING) === 1)
+  fires(t, { scrapes: [before, await scraped(gate)], firing: { 1: [], 4: ['StoreUnavailable'] } })
 })
 
 const corpOf = (url: string) => ({ corp: { algorithms: ['RS256'], jwksUri: `${url}/jwks` } })

@@ -134,3 +134,10 @@ void test('connections without requests keep no probe out: the oldest is closed 
   await until(async () => (await count()) <= MOST_CONNECTIONS)
   t.equal(closed, 1, 'and no other')
 })
+
+void test('a store that does not answer holds no scrape up', async (t) => {
+  const store = { fault: () => new Promise<null>(() => {}) }
+  const app = makeHealthApp({ readiness: makeReadiness(), store, metrics: makeMetrics(), isStarted: () => true })
+  t.teardown(() => app.close())
+  t.match((await app.inject('/metrics')).body, 'threadwarden_build_info')
+})

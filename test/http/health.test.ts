@@ -1,4 +1,6 @@
 /** The health listener: what lives, what has started, what is pending by name; nothing secret and nothing to change. */
+import { renameSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'tap'
 import { call, codeOf } from '../../testing/support/client.ts'
 import { gateBefore, gated, NOWHERE } from '../../testing/support/gated.ts'
@@ -63,4 +65,18 @@ void test('an issuer whose keys can’t be had is pending by name, and its token
   t.equal((await call(`${base}/info`, { token: alice })).status, 200, `${ISSUER} is not concerned`)
   t.equal(upstream.requests.length, 1)
   t.match((await call(`${gateway.healthUrl}/metrics`)).text, /threadwarden_key_fetch_failures_total\{issuer="other"\} [1-9]/)
+})
+
+void test('a scrape says whether the store can be used, as /readyz does', async (t) => {
+  const { gateway } = await gated(t)
+  await gateway.ready()
+  const pending = async () =>
+    /^threadwarden_readiness_pending\{condition="store"\} (\d)$/m.exec((await call(`${gateway.healthUrl}/metrics`)).text)?.[1]
+  t.equal(await pending(), '0')
+  const file = join(gateway.folder, 'ownership.db')
+  renameSync(file, `${file}.away`)
+  t.equal(await pending(), '1')
+  t.match((await pendingOf(gateway.healthUrl))['store'], /its file is missing/)
+  renameSync(`${file}.away`, file)
+  await until(async () => (await pending()) === '0')
 })

@@ -195,8 +195,9 @@ void testFirstPair('labels are of closed lists, and no number of users, threads 
     ...['none', ...ROUTE_IDS].map((id) => `route=${id}`), ...['permitted', ...Object.keys(REASONS)].map((reason) => `reason=${reason}`),
     ...['new', 'released', 'lost-race'].map((outcome) => `outcome=${outcome}`), 'kind=body-key', 'kind=query-name', 'issuer=corp',
     ...['2xx', '4xx', '5xx'].map((status) => `status_class=${status}`), 'engine=sqlite', `version=${packageVersion()}`, `node=${process.version}`,
-    ...['access', 'claim', 'settle', 'change', 'delete', 'list', 'grant', 'observe', 'revocation'].map((name) => `operation=${name}`),
-    ...['idle-closed', 'refused'].map((outcome) => `outcome=${outcome}`), 'reason=complete',
+    ...['access', 'claim', 'settle', 'change', 'delete', 'list', 'grant', 'observe', 'revocation', 'unconfirmed'].map((name) => `operation=${name}`),
+    ...['idle-closed', 'refused'].map((outcome) => `outcome=${outcome}`), 'reason=complete', 'condition=keys:corp', 'condition=upstream', 'condition=store',
+    ...['bodies', 'reading', 'answers'].map((use) => `use=${use}`),
   ])
   const isBound = (label: string): boolean => /^le=(?:[\d.]+|\+Inf)$/.test(label)
   t.same(
