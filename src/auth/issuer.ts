@@ -7,7 +7,7 @@ import { makeFetching, type Fetching } from './fetching.ts'
 import { makeIntrospection, type Introspection } from './introspection.ts'
 import { isSecretAlgorithm, type Algorithm } from '../jwt/algorithms.ts'
 import { keyFromJwk, keyFromPem, type VerificationKey, type VerifierRules } from '../jwt/key.ts'
-import { fixedKeys, remoteKeys, type FetchedKeys, type KeySource, type RemoteKeys } from '../jwt/key-source.ts'
+import { fixedKeys, remoteKeys, type KeySource, type KnownKeys, type RemoteKeys } from '../jwt/key-source.ts'
 import { keyFromSecret } from './secret-key.ts'
 
 export interface Issuer {
@@ -63,7 +63,7 @@ export function makeIssuers(
       const keyUse = hashOf([key, clockTolerance, keyMaterial, ca, insecureHttp, bearerTokenFile])
       const kept = known.find((issuer) => issuer.fingerprint === fingerprint)
       // An operator who raises staleIfError while the issuer is down must not lose the keys by it.
-      const before = known.find((issuer) => issuer.keyUse === keyUse)?.keys.fetched() ?? null
+      const before = known.find((issuer) => issuer.keyUse === keyUse)?.keys.known ?? null
       const identity = { key, config, clockTolerance, keyMaterial, keyUse, fingerprint }
       issuers.push(kept ?? makeIssuer(identity, before, sources, surroundings))
     } catch (error) {
@@ -77,7 +77,7 @@ export function makeIssuers(
 
 function makeIssuer(
   identity: Pick<Issuer, 'key' | 'config' | 'clockTolerance' | 'keyMaterial' | 'keyUse' | 'fingerprint'>,
-  before: FetchedKeys | null,
+  before: KnownKeys | null,
   sources: Sources,
   { clock, onFetchFailure }: Pick<IssuerSurroundings, 'clock' | 'onFetchFailure'>,
 ): Issuer {
@@ -85,7 +85,7 @@ function makeIssuer(
   const fetching = fetchingFor(key, config, sources)
   const onFailure = (message: string): void => onFetchFailure(key, message)
   const rules = { issuer: config.issuer, clockTolerance }
-  const keys = fileKeys(key, config, rules, sources) ?? fetchedKeys(config, rules, { before, fetching, clock, onFailure })
+  const keys = fileKeys(key, config, rules, sources) ?? fetchedKeys(config, rules, { known: before, fetching, clock, onFailure })
   const introspection =
     config.introspection === undefined ? null : makeIntrospection(config, fetching, clock, onFailure, clockTolerance)
   return { ...identity, fetching, keys, introspection }
@@ -124,7 +124,7 @@ function fileKeys(key: string, config: IssuerConfig, rules: VerifierRules, sourc
 function fetchedKeys(
   config: IssuerConfig,
   rules: VerifierRules,
-  parts: Pick<RemoteKeys, 'before' | 'fetching' | 'clock' | 'onFailure'>,
+  parts: Pick<RemoteKeys, 'known' | 'fetching' | 'clock' | 'onFailure'>,
 ): KeySource {
   return remoteKeys({
     at: config.jwksUri === undefined ? { issuer: config.issuer } : { jwksUri: config.jwksUri },

@@ -11,16 +11,22 @@ export interface KeySource {
   /** Milliseconds since the epoch. The keys are trusted from the first to the second, both included. */
   readonly trustedFrom: number
   readonly trustedUntil: number
-  /** For another source of the same keys, which takes the place of this one. Null if nothing was fetched. */
-  fetched(): FetchedKeys | null
+  /** For a source of the same keys that takes the place of this one. Null for keys that are not fetched. */
+  readonly known: KnownKeys | null
   /** Fetches keys that are too old. Called about every second, so that no request waits for a fetch. */
   renew(): void
 }
 
-export interface FetchedKeys {
-  readonly keys: readonly VerificationKey[]
+/** The fetched keys of one place. Sources that succeed each other share them: none trusts a key that another saw withdrawn. */
+export interface KnownKeys {
+  keys: readonly VerificationKey[] | null
   /** Milliseconds since the epoch. */
-  readonly at: number
+  fetchedAt: number
+  version: number
+  failing: boolean
+  /** The number of the last fetch that has begun, and of the last whose keys these are. */
+  begun: number
+  answered: number
 }
 
 export const MAX_KEYS = 100
@@ -36,7 +42,7 @@ export function fixedKeys(keys: readonly VerificationKey[]): KeySource {
     version: 0,
     trustedFrom: -Infinity,
     trustedUntil: Infinity,
-    fetched: () => null,
+    known: null,
     renew: () => {},
   }
 }
@@ -52,38 +58,39 @@ export interface RemoteKeys {
   readonly staleIfError: number
   /** For keys older than `cacheFor`. Without calls of `renew` a request must wait: otherwise a removed key would be accepted. */
   readonly whenOld?: 'use' | 'wait'
-  /** What another source fetched from the same place. It is used until the first fetch, which `renew` begins at once. */
-  readonly before?: FetchedKeys | null
+  /** Of another source of the same place. It is used until the first fetch, which `renew` begins at once. */
+  readonly known?: KnownKeys | null
   readonly clock: () => number
   readonly onFailure: (message: string, cause: unknown) => void
 }
 
 export function remoteKeys(options: RemoteKeys): KeySource {
   const { clock } = options
-  const { before = null } = options
-  let keys: readonly VerificationKey[] | null = before?.keys ?? null
+  const known = options.known ?? { keys: null, fetchedAt: Infinity, version: 0, failing: false, begun: 0, answered: 0 }
   let hasFetched = false
   let pauseUntil = -Infinity
-  let failing = false
   let running: Promise<void> | null = null
 
-  const trustedUntil = (from: number): number => from + Math.max(options.cacheFor, options.staleIfError)
+  const trustedUntil = (): number =>
+    known.keys === null ? -Infinity : known.fetchedAt + Math.max(options.cacheFor, options.staleIfError)
   const refresh = (): Promise<void> => {
     if (running !== null) return running
     // A longer rest than the full pause means that the clock was set back.
     const pause = pauseUntil - clock()
     if (pause > 0 && pause <= COOL_DOWN_MS) return Promise.resolve()
+    known.begun += 1
+    const mine = known.begun
+    // Another source may have asked later and have its answer already.
+    const isOutdated = (): boolean => mine < known.answered
     running = fetchKeys(options)
-      .then((fetched) => {
-        keys = fetched
+      .then((keys) => {
         hasFetched = true
-        source.version += 1
-        source.trustedFrom = clock()
-        source.trustedUntil = trustedUntil(source.trustedFrom)
-        failing = false
+        if (isOutdated()) return
+        const version = known.version + 1
+        Object.assign(known, { keys, fetchedAt: clock(), version, failing: false, answered: mine } satisfies Partial<KnownKeys>)
       })
       .catch((error: unknown) => {
-        failing = true
+        if (!isOutdated()) known.failing = true
         options.onFailure(error instanceof Error ? error.message : String(error), error)
       })
       .finally(() => {
@@ -93,15 +100,26 @@ export function remoteKeys(options: RemoteKeys): KeySource {
     return running
   }
   // Where the clock was set back, the age is unknown.
-  const isOld = (): boolean => clock() < source.trustedFrom || clock() - source.trustedFrom > options.cacheFor
-  const isTrusted = (): boolean => clock() >= source.trustedFrom && clock() <= source.trustedUntil
+  const isOld = (): boolean => clock() < known.fetchedAt || clock() - known.fetchedAt > options.cacheFor
+  const isTrusted = (): boolean => clock() >= known.fetchedAt && clock() <= trustedUntil()
   const candidates = (kid: string | undefined): readonly VerificationKey[] =>
-    (keys ?? []).filter((key) => kid === undefined || key.kid === kid)
+    (known.keys ?? []).filter((key) => kid === undefined || key.kid === kid)
 
-  const source = {
-    version: 0,
-    trustedFrom: before?.at ?? Infinity,
-    trustedUntil: before === null ? -Infinity : trustedUntil(before.at),
+  // A source that begins with keys too old for it has none: /readyz must say so.
+  const unusable = isTrusted() ? null : known.keys
+  const isReady = (): boolean => known.keys !== null && known.keys !== unusable
+
+  return {
+    known,
+    get version() {
+      return known.version
+    },
+    get trustedFrom() {
+      return known.fetchedAt
+    },
+    get trustedUntil() {
+      return trustedUntil()
+    },
     async find(kid: string | undefined) {
       const old = isOld()
       if (!isTrusted() || candidates(kid).length === 0 || (old && options.whenOld === 'wait')) await refresh()
@@ -109,16 +127,14 @@ export function remoteKeys(options: RemoteKeys): KeySource {
       if (!isTrusted()) return 'unavailable'
       const found = candidates(kid)
       // Only the issuer knows whether such a key exists, and it does not answer.
-      return found.length === 0 && failing ? 'unavailable' : found
+      return found.length === 0 && known.failing ? 'unavailable' : found
     },
-    ready: () => keys !== null,
-    stale: () => failing && keys !== null,
-    fetched: (): FetchedKeys | null => (keys === null ? null : { keys, at: source.trustedFrom }),
+    ready: isReady,
+    stale: () => known.failing && isReady(),
     renew: () => {
-      if (!hasFetched || failing || isOld()) void refresh()
+      if (!hasFetched || known.failing || isOld()) void refresh()
     },
-  } satisfies KeySource
-  return source
+  }
 }
 
 async function fetchKeys({ at, fetching, read }: RemoteKeys): Promise<readonly VerificationKey[]> {

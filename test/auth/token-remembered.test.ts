@@ -56,7 +56,7 @@ function counting(t: Test, { tokenCache = 100, ...config }: Part & { readonly to
     get trustedUntil() {
       return state.trusted ? Infinity : -Infinity
     },
-    fetched: () => null,
+    known: null,
     renew: () => {},
   }
   const authenticate = makeAuthenticate({

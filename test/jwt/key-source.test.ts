@@ -5,7 +5,7 @@
 import { test, type Test } from 'tap'
 import { makeFetching } from '../../src/auth/fetching.ts'
 import { keyFromJwk } from '../../src/jwt/key.ts'
-import { fixedKeys, remoteKeys, type FetchedKeys } from '../../src/jwt/key-source.ts'
+import { fixedKeys, remoteKeys, type KnownKeys } from '../../src/jwt/key-source.ts'
 import { FIRST, SECOND, startMisbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -14,9 +14,9 @@ const MINUTE = 60_000
 const RULES = { issuer: 'https://login.example.com/', clockTolerance: 0 }
 
 /** A source with a minute of keyCache and an hour of staleIfError; `ids` gives the key ids that it has for a token. */
-async function scene(t: Test, { cacheFor = MINUTE, staleIfError = 60 * MINUTE, before = null as FetchedKeys | null } = {}) {
+async function scene(t: Test, { cacheFor = MINUTE, staleIfError = 60 * MINUTE, known = null as KnownKeys | null, now = 0 } = {}) {
   const issuer = await startMisbehaving(t)
-  const time = { now: 0 }
+  const time = { now }
   const failures: string[] = []
   const fetching = makeFetching(issuer.url, { insecureHttp: false })
   const begun: string[] = []
@@ -32,7 +32,7 @@ async function scene(t: Test, { cacheFor = MINUTE, staleIfError = 60 * MINUTE, b
     read: (jwk) => keyFromJwk(jwk, ['RS256'], RULES),
     cacheFor,
     staleIfError,
-    before,
+    known,
     clock: () => time.now,
     onFailure: (message) => void failures.push(message),
   })
@@ -233,28 +233,90 @@ void test('an issuer that has failed is asked again after the pause, though its 
 
 void test('the keys of an earlier source serve from their own fetch on, until the first fetch, which comes at once', async (t) => {
   const earlier = await scene(t)
-  t.equal(earlier.source.fetched(), null, 'nothing was fetched')
   earlier.time.now = 1000
   await earlier.ids('k1')
-  const before = earlier.source.fetched()
-  t.match(before, { keys: [{ kid: 'k1' }], at: 1000 })
+  const { known } = earlier.source
 
-  const { issuer, begun, time, ids, source, state } = await scene(t, { before, staleIfError: 10 * MINUTE })
+  const late = await scene(t, { known, staleIfError: 10 * MINUTE, now: 1000 + 10 * MINUTE })
+  late.issuer.misbehave('answers 500')
+  t.same(late.state(), GOOD)
+  late.time.now += 1
+  t.equal(late.state().trusted, false, 'not for longer than since their own fetch')
+  t.same(await late.ids('k1'), 'unavailable')
+  late.time.now = 999
+  t.equal(late.state().trusted, false, 'nor for a clock that was set back')
+
+  const { issuer, begun, ids, source } = await scene(t, { known, now: 1001 })
   issuer.keys(SECOND)
-  time.now = 1001
-  t.same(state(), GOOD)
   t.same(await ids('k1'), ['k1'])
   t.same(begun, [], 'it has no need of a fetch')
   source.renew()
   t.equal(begun.length, 1, 'and makes one, because a key may have been withdrawn')
   await until(async () => (await ids('k2')).length === 1)
   t.same(await ids('k1'), [])
+})
 
-  const failing = await scene(t, { before, staleIfError: 10 * MINUTE })
-  failing.issuer.misbehave('answers 500')
-  failing.time.now = 1000 + 10 * MINUTE
-  t.same(failing.state(), GOOD)
-  failing.time.now += 1
-  t.same(failing.state(), { ready: true, stale: false, trusted: false }, 'not for longer than since their own fetch')
-  t.same(await failing.ids('k1'), 'unavailable')
+void test('a source that begins with keys too old for it has none until it fetches some', async (t) => {
+  const earlier = await scene(t)
+  await earlier.ids()
+  const { known } = earlier.source
+  const { issuer, ids, state } = await scene(t, { known, staleIfError: 0, now: MINUTE + 1 })
+  t.same(state(), NONE)
+  issuer.misbehave('answers 500')
+  t.same(await ids('k1'), 'unavailable')
+  t.same(state(), NONE, 'neither ready nor stale')
+  const raised = await scene(t, { known, staleIfError: 2 * MINUTE, now: MINUTE + 1 })
+  t.equal(raised.state().ready, true, 'and they are not lost for one that may use them')
+  issuer.keys(FIRST)
+  const again = await scene(t, { known, staleIfError: 0, now: MINUTE + 1 })
+  t.same(await again.ids('k1'), ['k1'])
+  t.same(again.state(), GOOD)
+})
+
+void test('what a source learns after another has taken its place holds for both', async (t) => {
+  const earlier = await scene(t)
+  await earlier.ids()
+  const { letGo } = earlier.issuer.holdBack()
+  earlier.time.now = COOL_DOWN
+  const asked = earlier.ids('k2')
+
+  const later = await scene(t, { known: earlier.source.known, now: COOL_DOWN })
+  t.same(await later.ids('k1'), ['k1'])
+  const { version } = later.source
+  letGo({ body: { keys: [SECOND] } })
+  t.same(await asked, ['k2'])
+  later.issuer.misbehave('answers 500')
+  later.source.renew()
+  await until(() => later.failures.length === 1)
+  t.same(await later.ids('k1'), 'unavailable', 'withdrawn')
+  t.same(await later.ids('k2'), ['k2'])
+  t.not(later.source.version, version, 'results with the withdrawn key count no more')
+  t.same(earlier.state(), STALE)
+})
+
+void test('an answer that comes after the answer to a later question changes nothing', async (t) => {
+  for (const late of [{ body: { keys: [FIRST] } }, { status: 500 }]) {
+    const earlier = await scene(t)
+    const { letGo } = earlier.issuer.holdBack()
+    const asked = earlier.ids()
+    const later = await scene(t, { known: earlier.source.known })
+    later.issuer.keys(SECOND)
+    t.same(await later.ids(), ['k2'])
+    letGo(late)
+    t.same(await asked, ['k2'])
+    t.same(later.state(), GOOD)
+  }
+})
+
+void test('an issuer that was failing is so for the next source, too, until it answers', async (t) => {
+  const earlier = await scene(t)
+  await earlier.ids()
+  earlier.issuer.misbehave('answers 500')
+  earlier.time.now = COOL_DOWN
+  await earlier.ids('nope')
+  const { source, state } = await scene(t, { known: earlier.source.known })
+  t.same(state(), STALE)
+  source.renew()
+  await until(() => !source.stale())
+  t.same(state(), GOOD)
 })
