@@ -87,7 +87,7 @@ const SECTIONS: readonly Section[] = [
     metrics: {
       build_info: '',
       readiness_pending:
-        '`condition` is as in [/readyz](../how-to/operate/health-and-readiness.md): `upstream`, `keys:ISSUER`, `workers` and others. The state of the store is not among them: see `threadwarden_store_operation_errors_total`.',
+        '`condition` is as in [/readyz](../how-to/operate/health-and-readiness.md): `upstream`, `keys:ISSUER`, `store`, `workers` and others. Each scrape checks the store, and waits for it for at most 2 seconds.',
       config_reloads_total: '`outcome` is `reloaded`, `unchanged` or `refused`.',
       config_last_reload_successful: '',
       config_last_reload_success_timestamp_seconds: 'Reloads with the outcome `unchanged` count too.',
