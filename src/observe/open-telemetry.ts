@@ -101,7 +101,7 @@ export function startTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing {
           },
         }
       },
-      end({ method, route, upstream, scheme, status, reason, isComplete, thread, user }) {
+      end({ method, route, upstream, status, reason, complete, thread, principal }, scheme) {
         root.updateName(route === 'none' ? method : `${method} ${route}`)
         const attributes: Attributes = {
           'http.request.method': method,
@@ -110,8 +110,8 @@ export function startTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing {
           'threadwarden.reason': reason,
           'threadwarden.upstream': upstream,
           'http.response.status_code': status,
-          'threadwarden.complete': isComplete,
-          ...(tellsIds ? { 'threadwarden.thread.id': thread, 'user.id': user } : {}),
+          'threadwarden.complete': complete,
+          ...(tellsIds ? { 'threadwarden.thread.id': thread, 'user.id': principal } : {}),
         }
         root.setAttributes(attributes)
         if (status !== undefined && status >= 500) fail(root, String(status))

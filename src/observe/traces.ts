@@ -16,7 +16,7 @@ export interface RequestTrace {
   /** A part that begins within another one belongs to it. */
   begin(part: TracedPart): PartTrace
   /** Ends the request, and what is still open of it. */
-  end(result: TraceResult): void
+  end(line: TracedLine, scheme: 'http' | 'https'): void
 }
 
 export interface PartTrace {
@@ -26,18 +26,17 @@ export interface PartTrace {
   end(result?: { readonly status?: number; readonly fault?: string }): void
 }
 
-export interface TraceResult {
+/** Of the line that the log has of the request. */
+export interface TracedLine {
   readonly method: string
   readonly route: string
   readonly upstream: string | undefined
-  readonly scheme: 'http' | 'https'
   /** Undefined for an answer that never began. */
   readonly status: number | undefined
   readonly reason: string | undefined
-  readonly isComplete: boolean
-  /** Only for operators who ask for them. */
+  readonly complete: boolean
   readonly thread: string | undefined
-  readonly user: string | undefined
+  readonly principal: string | undefined
 }
 
 export interface TraceParent {

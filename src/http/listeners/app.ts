@@ -10,7 +10,7 @@ import { compile } from '@fastify/proxy-addr'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { requestLines, type Logger, type RequestLevel } from '../../observe/log.ts'
-import { traceParentOf, type TraceResult, type Tracing } from '../../observe/traces.ts'
+import { traceParentOf, type Tracing } from '../../observe/traces.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { beginExchange } from '../pipeline/exchange.ts'
 import { refused } from '../pipeline/pipeline.ts'
@@ -122,9 +122,12 @@ export function makeApp(parts: AppParts): PublicApp {
       const route = record.descriptor?.route.id ?? 'none'
       metrics.took('request', route, headersSent ? statusCode : 0, total)
       if (headersSent) metrics.took('gateway', route, statusCode, timing.answeredAt - known.startedAt - timing.waited)
-      exchange.trace?.end(traceResultOf(reply, exchange, parts.tls === null ? 'http' : 'https'))
       const level = headersSent && statusCode >= 500 ? failureLevel(exchange) : 'info'
-      if (log.isLevelEnabled(level)) writeLine(lineOf(reply, exchange, total), level)
+      const isLogged = log.isLevelEnabled(level)
+      if (!isLogged && exchange.trace === null) return
+      const line = lineOf(reply, exchange, total)
+      exchange.trace?.end(line, parts.tls === null ? 'http' : 'https')
+      if (isLogged) writeLine(line, level)
     })
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
@@ -329,21 +332,6 @@ const OWN_FAILURES: ReadonlySet<string | undefined> = new Set(['internal', 'iden
 
 function failureLevel({ record }: Exchange): RequestLevel {
   return OWN_FAILURES.has(record.reason) ? 'error' : 'warn'
-}
-
-function traceResultOf({ raw }: FastifyReply, { head, record }: Exchange, scheme: 'http' | 'https'): TraceResult {
-  const { descriptor, upstream } = record
-  return {
-    method: head.method,
-    route: descriptor?.route.id ?? 'none',
-    upstream: upstream === null || upstream.key === '' ? undefined : upstream.key,
-    scheme,
-    status: raw.headersSent ? raw.statusCode : undefined,
-    reason: record.reason,
-    isComplete: raw.writableFinished,
-    thread: descriptor?.ids.threadId,
-    user: record.principal?.id,
-  }
 }
 
 function lineOf({ raw }: FastifyReply, { head, record, snapshot, trace }: Exchange, total: number) {
