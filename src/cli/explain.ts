@@ -90,7 +90,7 @@ For a token, it fetches the keys of the issuer. It does not print the values of 
       else printEntries(terminal, explanationEntries(explanation, question, config, policy))
       return isPermitted(explanation) ? EXIT.fine : EXIT.refused
     }
-    if (!question.isFromStore) return show(await explainRequest(question, surroundings))
+    if (!values['from-store']) return show(await explainRequest(question, surroundings))
     return withStore(terminal, prepared, { make: false }, async (store) =>
       show(await explainRequest(question, { ...surroundings, records: makeOwnerRecords(store, config.enforcement) })),
     )
@@ -117,7 +117,6 @@ function questionOf(options: Options): Question {
     presented: presentedBy(options),
     body: body === undefined ? new Uint8Array() : readInput('--body', body, MOST.body),
     record: owner === undefined ? null : { owner, deleted, ...(granted === undefined ? {} : { granted }) },
-    isFromStore,
     upstreamHistory: history,
   }
 }
@@ -181,7 +180,7 @@ export function explanationEntries(
     ],
     ['route', routeLines(explanation)],
     ['caller', principal === null ? [] : [principalText(principal, policy.rules)]],
-    ['facts', factLines(explanation, question, policy)],
+    ['facts', factLines(explanation, policy)],
     ['policy', [policy.file]],
     ['rules', ruleLines(explanation)],
     ['outcome', [outcomeLine(explanation, policy)], isPermitted(explanation) ? 'green' : 'red'],
@@ -203,11 +202,7 @@ function routeLines({ descriptor, enveloped }: Explanation): readonly string[] {
   return [[`${route.id} (${route.method})`, ...named].join(', ')]
 }
 
-function factLines(
-  { facts, trace, descriptor, principal }: Explanation,
-  { isFromStore }: Question,
-  { rules }: Policy,
-): readonly string[] {
+function factLines({ facts, isFromStore, trace, descriptor, principal }: Explanation, { rules }: Policy): readonly string[] {
   if (facts === null || descriptor === null || principal === null) return []
   const { record, enforcement, unknownThread, userScoped } = facts
   const relation = trace?.relation ?? null

@@ -188,7 +188,6 @@ async function explained(
     body: Buffer.from(body),
     record: owner === undefined ? null : { owner, deleted: false, ...(granted === undefined ? {} : { granted }) },
     upstreamHistory: 'none',
-    isFromStore: false,
   }
   return explain(question, { config, policy, identity, clock: Date.now })
 }

@@ -27,7 +27,6 @@ for (const name of ['user-agent', 'traceparent', 'authorization', 'content-type'
         body: Buffer.from(JSON.stringify(run)),
         record: null,
         upstreamHistory: 'none',
-        isFromStore: false,
       },
       { config, policy, identity: openIdentity(config.identity, sources, Date.now), clock: Date.now },
     )
@@ -48,7 +47,6 @@ void test('explain takes no request for a preflight because of headers that may 
       body: Buffer.alloc(0),
       record: null,
       upstreamHistory: 'none',
-      isFromStore: false,
     },
     {
       ...prepared.value,

@@ -43,9 +43,8 @@ export interface Question {
   readonly presented: Presented
   /** JSON; empty for none. */
   readonly body: Uint8Array
+  /** Of no interest where the surroundings have the real owners. */
   readonly record: OwnerRecord
-  /** Then `record` is of no interest. */
-  readonly isFromStore: boolean
   /** What the upstream would answer for a thread without a row, where the gateway asks it. */
   readonly upstreamHistory: 'none' | 'some'
 }
@@ -60,6 +59,8 @@ export interface Explanation {
   readonly principal: Principal | null
   readonly descriptor: RouteDescriptor | null
   readonly facts: Facts | null
+  /** True if the owner in the facts is the real one, and not that of the question. */
+  readonly isFromStore: boolean
   readonly trace: Trace | null
   /** `key-set`: the gateway answers any caller with its public keys. */
   readonly outcome: Permit | Refusal | 'key-set'
@@ -160,10 +161,13 @@ function explanationOf(
   const target = readTarget(question.target, QUERY_NAMES)
   const mount = target.outcome === 'refused' ? null : (findMount(mountsOf(config), target)?.mount ?? null)
   // The decision asks only for the facts that it depends on; an explanation shows all that were given.
-  const { record: assumed, upstreamHistory } = question
-  const row = records === undefined ? assumed : record.facts?.record
+  const { upstreamHistory } = question
+  const isFromStore = records !== undefined
+  const { facts: decided } = record
   const facts =
-    row === undefined || record.facts?.record === undefined ? record.facts : { ...record.facts, record: row, upstreamHistory }
+    decided?.record === undefined
+      ? decided
+      : { ...decided, record: isFromStore ? decided.record : question.record, upstreamHistory }
   const trace =
     descriptor === null || principal === null || facts === null ? null : traceOf(descriptor, principal, policy.rules, facts)
   const decision = outcome === 'permitted' ? trace?.decision : (outcome ?? 'key-set')
@@ -178,6 +182,7 @@ function explanationOf(
     principal,
     descriptor,
     facts,
+    isFromStore,
     trace,
     outcome: decision,
     sent: permit === null || mount === null ? null : sentOf(recorded, mount, config),

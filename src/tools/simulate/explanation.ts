@@ -111,7 +111,7 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
   say(unknown && facts.unknownThread === 'verify' && applies, verifyNote(question))
-  say(!question.isFromStore && trace !== null && trace.relation !== null && facts?.record === null, ASSUMED_UNOWNED)
+  say(!explanation.isFromStore && trace !== null && trace.relation !== null && facts?.record === null, ASSUMED_UNOWNED)
   say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
   say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream answers for a new thread')
   say(permit?.claim === true && trace?.relation === 'unknown', `the run claims the thread for ${permit?.owner ?? ''}`)
