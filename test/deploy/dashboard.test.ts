@@ -1,23 +1,19 @@
 /** The Grafana dashboard: a real Prometheus that scrapes real gateways has data for each of its queries. */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { call, runInput } from '../../testing/support/client.ts'
-import { freePort } from '../../testing/support/free-port.ts'
 import { gateBefore, gated, type Gated } from '../../testing/support/gated.ts'
 import { issuersOf } from '../../testing/support/gates.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { startMisbehaving } from '../../testing/support/issuer-that-misbehaves.ts'
+import { startPrometheus } from '../../testing/support/prometheus.ts'
 import { secureFiles } from '../../testing/support/secure.ts'
 import { ruled } from '../../testing/support/policies.ts'
 import { claims, PAIRS, token } from '../../testing/support/signing.ts'
 import type { Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 import { ROOT } from '../suites/suites.ts'
-import { stringify } from 'yaml'
 
 interface Panel {
   readonly id: number
@@ -85,32 +81,6 @@ async function observing(t: Test, url: string): Promise<Gated> {
   return gateBefore(t, url, { config })
 }
 
-async function startPrometheus(t: Test, targets: readonly string[]): Promise<string> {
-  const { folder, remove } = makeFolder()
-  t.teardown(remove)
-  const file = join(folder, 'prometheus.yml')
-  const scrape = { job_name: 'threadwarden', static_configs: [{ targets }] }
-  writeFileSync(file, stringify({ global: { scrape_interval: '1s' }, scrape_configs: [scrape] }))
-  const address = `127.0.0.1:${await freePort()}`
-  const options = [`--config.file=${file}`, `--storage.tsdb.path=${join(folder, 'data')}`, `--web.listen-address=${address}`]
-  const child = spawn('prometheus', options, { stdio: ['ignore', 'ignore', 'pipe'] })
-  const said = text(child.stderr)
-  const ended = once(child, 'close')
-  t.teardown(async () => {
-    child.kill('SIGTERM')
-    await ended
-  })
-  const isReady = async (): Promise<boolean> => {
-    if (child.exitCode !== null) throw new Error(await said)
-    return fetch(`http://${address}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    )
-  }
-  await until(isReady)
-  return `http://${address}/api/v1`
-}
-
 async function valuesOf(prometheus: string, expr: string): Promise<readonly string[]> {
   const query = expr.replaceAll('$instance', '.*').replaceAll('$__rate_interval', '10s')
   const answer = await call(`${prometheus}/query?query=${encodeURIComponent(query)}`)
@@ -123,10 +93,10 @@ void test('each query has data', async (t) => {
   const gate = await gated(t, upstream, { config: { audit: { to: 'file', file: './audit.jsonl' } } })
   const other = await observing(t, gate.upstream.url)
   const good = token({ alg: 'RS256', kid: 'k1' }, claims(), PAIRS.rsa.privateKey)
-  const prometheus = await startPrometheus(
-    t,
-    [gate, other].map(({ gateway }) => new URL(gateway.healthUrl).host),
-  )
+  const prometheus = await startPrometheus(t, {
+    targets: [gate, other].map(({ gateway }) => new URL(gateway.healthUrl).host),
+    interval: '1s',
+  })
   let round = 0
   const traffic = async (): Promise<void> => {
     round += 1

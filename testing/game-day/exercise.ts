@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Scope } from '../support/program.ts'
 import { startDeployment } from './deployment.ts'
 import type { Fault } from './faults.ts'
-import { startPrometheus } from './prometheus.ts'
+import { startPrometheus } from '../support/prometheus.ts'
 
 export interface Exercised {
   readonly fault: Fault
@@ -29,16 +29,20 @@ const ASK_EVERY = 5000
 export async function exercise(scope: Scope, fault: Fault, { rules, healthy, patience }: ExerciseOptions): Promise<Exercised> {
   const { config = {}, inject } = fault.prepare(scope)
   const deployment = await startDeployment(scope, config)
-  const prometheus = await startPrometheus(scope, rules, new URL(deployment.health).host)
+  const prometheus = await startPrometheus(scope, {
+    targets: [new URL(deployment.health).host],
+    interval: '5s',
+    rules: [rules],
+  })
   await sleep(healthy)
-  const before = (await prometheus.firing()).map(({ name }) => name)
+  const before = (await firingAt(prometheus)).map(({ name }) => name)
   await inject(deployment)
   const injected = Date.now()
   const fired: Exercised['fired'][number][] = []
   const isExpected = ({ alert }: Exercised['fired'][number]): boolean => fault.alerts.includes(alert)
   while (!fired.some(isExpected) && Date.now() - injected < patience) {
     await sleep(ASK_EVERY)
-    for (const { name, severity } of await prometheus.firing()) {
+    for (const { name, severity } of await firingAt(prometheus)) {
       if (before.includes(name) || fired.some(({ alert }) => alert === name)) continue
       fired.push({ alert: name, severity, seconds: Math.round((Date.now() - injected) / 1000) })
     }
@@ -46,4 +50,19 @@ export async function exercise(scope: Scope, fault: Fault, { rules, healthy, pat
   const readyz = await (await fetch(`${deployment.health}/readyz`)).text()
   await deployment.stop()
   return { fault, fired, before, readyz }
+}
+
+interface Alert {
+  readonly name: string
+  readonly severity: string
+}
+
+/** @param prometheus of one gateway: some rules sum over all that they find */
+async function firingAt(prometheus: string): Promise<readonly Alert[]> {
+  const { data } = (await (await fetch(`${prometheus}/alerts`)).json()) as {
+    readonly data: { readonly alerts: readonly { readonly state: string; readonly labels: Readonly<Record<string, string>> }[] }
+  }
+  return data.alerts
+    .filter(({ state }) => state === 'firing')
+    .map(({ labels: { alertname = '', severity = '' } }) => ({ name: alertname, severity }))
 }
