@@ -87,7 +87,7 @@ for (const workers of [1, 2]) {
     const socket = connect(Number(port), '127.0.0.1')
     socket.end('GET /api/copilotkit/\u009b31m HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n')
     socket.resume()
-    await until(() => /info {2}(?:GET none|request).* 40\d /.test(written) || / 40\d http-|status=40\d/.test(written))
+    await until(() => / info {2}none 40\d http-/.test(written))
     t.notMatch(written, '{"level"')
     t.notMatch(written, '\u001b', 'no colours where there is no terminal')
     child.kill('SIGTERM')

@@ -28,7 +28,7 @@ interface Traced {
   readonly serving: Serving
   readonly run: (thread: string, headers?: Record<string, string>) => Promise<Reply>
   /** The log line of an answer. */
-  readonly lineOf: (reply: Reply) => Promise<Line>
+  readonly lineOf: (reply: Reply) => Promise<Line & { readonly traceId: string }>
 }
 
 const RUN: Answering = (request, response) =>
@@ -39,14 +39,14 @@ const RUN: Answering = (request, response) =>
 
 async function traced(
   t: Test,
-  { env = {}, config = {}, node = [] as string[], answering = RUN, endpoint = undefined as string | undefined } = {},
+  { env = {}, config = {}, answering = RUN, endpoint = undefined as string | undefined } = {},
 ): Promise<Traced> {
   const receiver = await startOtlpReceiver(t)
   const upstream = await startUpstream(answering)
   t.teardown(() => upstream.close())
   const { file, folder } = configFile(t, { 'upstream.url': upstream.url, ...config })
   const environment = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint ?? receiver.url, OTEL_BSP_SCHEDULE_DELAY: '20', ...env }
-  const process = await serving(t, file, { folder, environment, node })
+  const process = await serving(t, file, { folder, environment })
   const { url, health } = process.listening as { readonly url: string; readonly health: string }
   await until(async () => (await fetch(`${health}/readyz`)).ok)
   return {
@@ -55,7 +55,11 @@ async function traced(
     serving: process,
     run: (thread, headers = {}) =>
       call(`${url}/api/copilotkit/agent/default/run`, { token: token('alice'), body: runInput(thread), headers }),
-    lineOf: (reply) => process.line(({ msg, requestId }) => msg === 'request' && requestId === reply.headers.get('x-request-id')),
+    async lineOf(reply) {
+      const id = reply.headers.get('x-request-id')
+      const line = await process.line(({ msg, requestId }) => msg === 'request' && requestId === id)
+      return { ...line, traceId: String(line['traceId']) }
+    },
   }
 }
 
@@ -106,7 +110,7 @@ void test('a caller who is not trusted chooses neither ids nor what is sampled',
   const scene = await traced(t)
   for (const headers of [SAMPLED, UNSAMPLED]) {
     const reply = await scene.run('t-1', headers)
-    const { traceId } = (await scene.lineOf(reply)) as { readonly traceId: string }
+    const { traceId } = await scene.lineOf(reply)
     t.match(traceId, /^[\da-f]{32}$/)
     t.not(traceId, CALLERS_TRACE)
     const [request] = await scene.receiver.trace(traceId)
@@ -125,7 +129,7 @@ void test('ids of threads and users are in spans for an operator who asks for th
     OTEL_EXPORTER_OTLP_HEADERS: 'api-key=hush',
   }
   const scene = await traced(t, { env })
-  const { traceId } = (await scene.lineOf(await scene.run('t-1'))) as { readonly traceId: string }
+  const { traceId } = await scene.lineOf(await scene.run('t-1'))
   const [request] = await scene.receiver.trace(traceId)
   t.match(request?.attributes, { 'threadwarden.thread.id': 't-1', 'user.id': 'corp:alice' })
   t.match(scene.receiver.resources[0], { 'service.name': 'chat-gateway', 'deployment.environment': 'test' })
@@ -144,7 +148,7 @@ void test('refusals and failures are spans too, and a stream ends with its last 
     },
   })
   const traceOf = async (reply: Reply) => {
-    const { traceId } = (await scene.lineOf(reply)) as { readonly traceId: string }
+    const { traceId } = await scene.lineOf(reply)
     return scene.receiver.trace(traceId)
   }
   const [stream, ...parts] = await traceOf(await scene.run('t-1'))
@@ -175,7 +179,7 @@ void test('refusals and failures are spans too, and a stream ends with its last 
 void test('what the sampler leaves out is not sent, and the upstream learns of it', async (t) => {
   const scene = await traced(t, { env: { OTEL_TRACES_SAMPLER: 'parentbased_always_off' }, config: TRUSTED })
   const reply = await scene.run('t-1')
-  const { traceId } = (await scene.lineOf(reply)) as { readonly traceId: string }
+  const { traceId } = await scene.lineOf(reply)
   t.match(sentUpstream(scene)?.get('traceparent'), [new RegExp(`^00-${traceId}-[\\da-f]{16}-00$`)])
   await scene.run('t-1', UNSAMPLED)
   t.match(sentUpstream(scene)?.get('traceparent'), [new RegExp(`^00-${CALLERS_TRACE}-[\\da-f]{16}-00$`)])
@@ -187,7 +191,7 @@ void test('what the sampler leaves out is not sent, and the upstream learns of i
 void test('a stop sends the last spans, and a receiver that hangs or is down holds nothing up', async (t) => {
   const env = { OTEL_BSP_SCHEDULE_DELAY: '600000' }
   const last = await traced(t, { env })
-  const { traceId } = (await last.lineOf(await last.run('t-1'))) as { readonly traceId: string }
+  const { traceId } = await last.lineOf(await last.run('t-1'))
   t.equal(last.receiver.spans.length, 0)
   t.match(await last.serving.end('SIGTERM'), { code: 0 })
   t.ok((await last.receiver.trace(traceId)).length > 1)
@@ -206,11 +210,8 @@ void test('a stop sends the last spans, and a receiver that hangs or is down hol
 
 void test('every worker traces its requests', async (t) => {
   const scene = await traced(t, { config: { workers: 2 } })
-  const { traceId, worker } = (await scene.lineOf(await scene.run('t-1'))) as {
-    readonly traceId: string
-    readonly worker: number
-  }
-  t.ok(worker > 0)
+  const { traceId, worker } = await scene.lineOf(await scene.run('t-1'))
+  t.ok(Number(worker) > 0)
   t.ok((await scene.receiver.trace(traceId)).length > 1)
   t.match(await scene.serving.end('SIGTERM'), { code: 0 })
 })
