@@ -137,13 +137,12 @@ void test('ids of threads and users are in spans for an operator who asks for th
 })
 
 void test('refusals and failures are spans too, and a stream ends with its last event', async (t) => {
-  const HELD_MS = 120
   const scene = await traced(t, {
     answering: async (request, response) => {
       const { threadId } = request.json as { readonly threadId: string }
       if (threadId === 'broken') return void response.destroy()
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"type":"RUN_STARTED"}\n\n')
-      await sleep(HELD_MS)
+      await sleep(120)
       response.end('data: {"type":"RUN_FINISHED"}\n\n')
     },
   })
@@ -154,7 +153,7 @@ void test('refusals and failures are spans too, and a stream ends with its last 
   const [stream, ...parts] = await traceOf(await scene.run('t-1'))
   const upstream = parts.find(({ name }) => name === 'upstream')
   // The timers of two processes may differ by a millisecond.
-  t.ok((stream?.took ?? 0) >= HELD_MS - 2, 'the request lasts as long as its stream')
+  t.ok((stream?.took ?? 0) >= 118, 'the request lasts as long as its stream')
   t.ok((upstream?.took ?? Infinity) < (stream?.took ?? 0), 'the part of the upstream, until the head of its answer')
   const broken = await scene.run('broken')
   t.equal(broken.status, 502)
