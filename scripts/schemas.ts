@@ -1,9 +1,10 @@
 /**
- * Writes the JSON schemas for editors and the part of the Helm chart's schema that describes the configuration, or with
- * --check says whether the written ones still fit their source.
+ * Writes the JSON schemas for editors, the OpenAPI document of the admin API and the part of the Helm chart's schema that describes
+ * the configuration, or with --check says whether the written ones still fit their source.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { z } from 'zod'
+import { makeAdminApp, type AdminParts } from '../src/http/admin/admin.ts'
 import { configSchema } from '../src/config/schema.ts'
 import { policySchema } from '../src/policy/schema.ts'
 import { testSchema } from '../src/tools/simulate/test-schema.ts'
@@ -39,7 +40,19 @@ function valuesSchema(): unknown {
   return values
 }
 
+/** The document as the listener serves it: that operation uses nothing of the gateway. */
+async function openApi(): Promise<unknown> {
+  const credential = 'x'.repeat(32)
+  const parts: Partial<AdminParts> = { credentials: { credentials: () => [credential] }, requestId: () => '' }
+  const app = makeAdminApp(parts as AdminParts)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const answer = await fetch(`${url}/openapi.json`, { headers: { authorization: `Bearer ${credential}` } })
+  await app.close()
+  return answer.json()
+}
+
 const FILES = [
+  { file: 'docs/reference/admin-api.openapi.json', content: await openApi() },
   ...SCHEMAS.map(({ file, schema }) => ({ file, content: jsonSchema(schema) as unknown })),
   { file: VALUES, content: valuesSchema() },
 ]

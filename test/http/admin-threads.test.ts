@@ -114,7 +114,7 @@ void test('a user and a group of one name are two', async (t) => {
 
 const FORM = /^Write \{"user"/
 const WRONG: readonly (readonly [body: unknown, text: RegExp])[] = [
-  [{}, FORM],
+  [{}, /^right must be read or write/],
   [{ right: 'read' }, FORM],
   [{ user: 'corp:bob', group: 'corp:eng', right: 'read' }, FORM],
   [{ user: 'corp:bob', right: 'read', until: 'tomorrow' }, FORM],

@@ -13,6 +13,7 @@ import { makeRevocationList } from '../../src/store/revocations.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { call, type Call, type Reply } from './client.ts'
 import { makeFolder } from './gateway.ts'
+import { requireDocumented } from './admin-document.ts'
 
 /** What the API's clock says. */
 export const NOW = Date.parse('2026-01-31T12:00:00.000Z')
@@ -30,7 +31,7 @@ export interface Admin {
   readonly lines: readonly Record<string, unknown>[]
   /** The audit lines, without their time, level, id and address. */
   readonly audit: () => readonly Record<string, unknown>[]
-  /** A request with the credential, unless it brings another. */
+  /** A request with the credential, unless it brings another. Throws if the answer is not as the OpenAPI document says. */
   readonly ask: (path: string, options?: Call) => Promise<Reply>
   /** Makes the store fail from now on. */
   readonly breakStore: () => Promise<void>
@@ -85,7 +86,11 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
       lines
         .filter(({ msg }) => msg === 'admin')
         .map((line) => Object.fromEntries(['action', 'target', 'outcome'].map((key) => [key, line[key]]))),
-    ask: (path, options = {}) => call(`${url}${path}`, { token: OPERATOR, ...options }),
+    async ask(path, options = {}) {
+      const reply = await call(`${url}${path}`, { token: OPERATOR, ...options })
+      requireDocumented(options.method ?? (options.body === undefined ? 'GET' : 'POST'), path, reply)
+      return reply
+    },
     breakStore: () => store.close(),
     routes: routesIn(app.printRoutes({ commonPrefix: false })),
   }

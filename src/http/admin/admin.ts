@@ -1,20 +1,25 @@
 /** The admin API, on its own listener (docs/reference/admin-api.md). Answers require a credential; changes and refusals are logged. */
 import { STATUS_CODES } from 'node:http'
+import { z } from 'zod'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { isRefusal, refuse } from '../../core/reasons.ts'
 import type { Logger } from '../../observe/log.ts'
 import {
   bodyRefusal,
+  readBody,
   refusalOf,
   send,
   sendRefusal,
-  type AddRoute,
   type AdminAnswer,
   type AdminRefusal,
+  type AdminRequest,
   type AdminRoute,
 } from './answers.ts'
 import { isAdmitted, type AdminCredentials } from './credentials.ts'
+import { openApiOf } from './openapi.ts'
+import { answer, type AddOperation, type Operation } from './operations.ts'
 import { addRevocationRoutes, type AdminRevocationParts } from './revocations.ts'
+import { reloadSchema } from './schemas.ts'
 import { addThreadRoutes, type AdminThreadParts } from './threads.ts'
 import { refusalAnswer } from '../pipeline/answer.ts'
 import { OPERATOR_LISTENER, readAllLines } from '../listeners/listening.ts'
@@ -87,23 +92,67 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
   })
   app.setNotFoundHandler((request, reply) => respond(request, reply, refuse('route-unknown')))
 
-  const addRoute: AddRoute = (method, url, action, handle) => {
+  const operations: Operation[] = []
+  const addOperation: AddOperation = (operation, handle) => {
+    const { method, url, action, query = {} } = operation
+    operations.push(operation)
     app.route<AdminRoute>({
       method,
       url,
-      config: { action },
-      handler: async (request, reply) => respond(request, reply, await handle(request)),
+      config: { action, query: Object.keys(query) },
+      handler: async (request, reply) => {
+        const unread = operation.body === undefined && method !== 'GET' ? bodyRefusal(request) : null
+        const result = unread ?? (await handle(request, () => readForm(request, operation)))
+        return respond(request, reply, result)
+      },
     })
   }
-  addRevocationRoutes(addRoute, parts)
-  addThreadRoutes(addRoute, parts)
-  addRoute('POST', '/reload', 'reload', async (request) => {
-    const refusal = bodyRefusal(request)
-    if (refusal !== null) return refusal
-    const result = await parts.reload()
-    return { status: result.outcome === 'refused' ? 409 : 200, body: result, change: result.outcome }
-  })
+  addRevocationRoutes(addOperation, parts)
+  addThreadRoutes(addOperation, parts)
+  addOperation(
+    {
+      method: 'POST',
+      url: '/reload',
+      id: 'reload',
+      action: 'reload',
+      summary: 'Reloads the configuration. The request has no body.',
+      answers: {
+        200: { description: 'The new configuration is active, or no file had changed.', schema: reloadSchema },
+        409: { description: 'The files have errors. The previous configuration stays active.', schema: reloadSchema },
+      },
+      refusals: [400, 413, 415],
+    },
+    async () => {
+      const result = await parts.reload()
+      return result.outcome === 'refused' ? answer(409, result, 'refused') : answer(200, result, result.outcome)
+    },
+  )
+  let document: ReturnType<typeof openApiOf> | undefined
+  addOperation(
+    {
+      method: 'GET',
+      url: '/openapi.json',
+      id: 'openApi',
+      action: 'openapi',
+      summary: 'Describes this API: this document.',
+      answers: { 200: { description: 'An OpenAPI 3.1 document.', schema: z.looseObject({ openapi: z.string() }) } },
+      refusals: [],
+    },
+    async () => answer(200, { ...(document ??= openApiOf(operations)) }),
+  )
   return app
+}
+
+/** Reads a body strictly, by the schema of its operation. The text of a refusal must not quote the body. */
+function readForm<Body extends z.ZodType>(request: AdminRequest, { body, form }: Operation<Body>): z.output<Body> | AdminRefusal {
+  if (body === undefined) throw new Error('an operation without a body')
+  const reading = readBody(request)
+  if (isRefusal(reading)) return { ...reading, ...(form === undefined ? {} : { text: form }) }
+  const read = body.safeParse(reading.value)
+  if (read.success) return read.data
+  const unknown = read.error.issues.some(({ code }) => code === 'unrecognized_keys')
+  const text = unknown ? form : read.error.issues[0]?.message
+  return { ...refuse('body-unexpected'), ...(text === undefined ? {} : { text }) }
 }
 
 function accessRefusal(request: FastifyRequest, { credentials }: AdminCredentials): AdminRefusal | null {
@@ -114,12 +163,21 @@ function accessRefusal(request: FastifyRequest, { credentials }: AdminCredential
   return refuse(lines.length === 0 ? 'credential-missing' : 'token-malformed')
 }
 
-/** Only the thread's upstream may follow as a query: no thread id has a `?`, so nothing of an id is cut off. */
-const SCOPED = /^\/threads\/[^?#]+\?scope=[^?#&]*$/
+const TARGET = /^[^?#]*(?:\?([^?#]*))?$/
 
-/** Text behind an unencoded `?` or `#` would be cut off, and the request would mean another id. */
-function targetRefusal({ originalUrl }: FastifyRequest): AdminRefusal | null {
-  return /[?#]/.test(originalUrl) && !SCOPED.test(originalUrl) ? refuse('route-unknown') : null
+/**
+ * Text behind an unencoded `?` or `#` would be cut off, and the request would mean another id. A query is refused unless its
+ * operation has each of its names.
+ */
+function targetRefusal({ originalUrl, routeOptions }: FastifyRequest): AdminRefusal | null {
+  const [target, query] = TARGET.exec(originalUrl) ?? []
+  if (target === undefined) return refuse('route-unknown')
+  if (query === undefined) return null
+  const known = routeOptions.config.query ?? []
+  const names = [...new URLSearchParams(query).keys()]
+  return names.length > 0 && names.every((name) => known.includes(name)) && new Set(names).size === names.length
+    ? null
+    : refuse('route-unknown')
 }
 
 function unreadable(code: string | undefined): string {

@@ -11,6 +11,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     action?: string
+    /** Names that a query may have. */
+    query?: readonly string[]
   }
 }
 
@@ -27,11 +29,12 @@ export interface About {
   readonly right?: string
 }
 
+export type Change = 'done' | 'reloaded' | 'unchanged' | 'refused'
+
 export interface AdminAnswer {
   readonly status: number
-  readonly body: object | null
-  /** What became of a change, for the log; absent for a read. */
-  readonly change?: 'done' | 'reloaded' | 'unchanged' | 'refused'
+  readonly body: unknown
+  readonly change?: Change
 }
 
 /** The text replaces the code's text where that would not help an operator. */
@@ -40,17 +43,11 @@ export type AdminRefusal = Refusal & { readonly text?: string }
 export interface AdminRoute {
   /** Only a route whose URL has an `:id` may read it. */
   Params: { id: string }
-  Querystring: { scope?: string | string[] }
+  /** Only the names of the operation, each once. */
+  Querystring: Readonly<Record<string, string>>
 }
 
 export type AdminRequest = FastifyRequest<AdminRoute>
-
-export type AddRoute = (
-  method: 'GET' | 'POST' | 'DELETE',
-  url: string,
-  action: string,
-  handle: (request: AdminRequest) => Promise<AdminAnswer | AdminRefusal>,
-) => void
 
 export const notFound = (text: string): AdminRefusal => ({ ...refuse('route-unknown'), text })
 

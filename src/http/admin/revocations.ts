@@ -1,9 +1,11 @@
 /** The routes for revocations in the admin API. */
 import type { FastifyRequest } from 'fastify'
-import type { Json, JsonObject } from '../../core/json/read.ts'
+import { z } from 'zod'
 import { isRefusal, refuse } from '../../core/reasons.ts'
 import type { RevocationList, RevocationStore, Revoked } from '../../store/port/revocations.ts'
-import { bodyRefusal, note, notFound, readBody, type AddRoute, type AdminAnswer, type AdminRefusal } from './answers.ts'
+import { note, notFound, type AdminRefusal } from './answers.ts'
+import { answer, type AddOperation, type AnswerOf } from './operations.ts'
+import { revocationSchema } from './schemas.ts'
 import { isTokenId, revocationOf, shown, timeOf, userFault, wordFor } from '../../operator/revocation-form.ts'
 
 export interface AdminRevocationParts {
@@ -13,37 +15,118 @@ export interface AdminRevocationParts {
   readonly clock: () => number
 }
 
-export function addRevocationRoutes(addRoute: AddRoute, { store, revocations, issuers, clock }: AdminRevocationParts): void {
-  const lift = async (request: FastifyRequest, what: Revoked): Promise<AdminAnswer | AdminRefusal> => {
-    const refusal = bodyRefusal(request)
-    if (refusal !== null) return refusal
+const FORM = 'Write {"tokenId": "…"}, or {"user": "issuer:subject"} with or without "before": "2026-01-31T12:00:00Z".'
+const TOKEN_ID = 'tokenId is the jti of a token: 1 to 1024 characters.'
+const USER = 'user is a user id: issuer:subject.'
+const TIME = 'before is a time with its zone: 2026-01-31T12:00:00Z.'
+
+const revocationForm = z
+  .strictObject(
+    {
+      tokenId: z
+        .string(TOKEN_ID)
+        .refine(isTokenId, TOKEN_ID)
+        .optional()
+        .meta({ description: 'The `jti` of the token.', minLength: 1, maxLength: 1024 }),
+      user: z
+        .string(USER)
+        .refine((text) => userFault(text, []) !== 'form', USER)
+        .optional()
+        .describe('User id, `issuer:subject`. The issuer must be configured.'),
+      before: z
+        .string(TIME)
+        .refine((text) => timeOf(text) !== null, TIME)
+        .optional()
+        .meta({
+          description: 'Only tokens issued before this time. Without it, all tokens of the user, also future ones.',
+          format: 'date-time',
+        }),
+    },
+    FORM,
+  )
+  .refine(
+    ({ tokenId, user, before }) =>
+      (tokenId === undefined) !== (user === undefined) && (user !== undefined || before === undefined),
+    FORM,
+  )
+  .meta({ override: { oneOf: [{ required: ['tokenId'] }, { required: ['user'] }] } })
+
+export function addRevocationRoutes(
+  addOperation: AddOperation,
+  { store, revocations, issuers, clock }: AdminRevocationParts,
+): void {
+  const lift = async (request: FastifyRequest, what: Revoked): Promise<Lifted | AdminRefusal> => {
     note(request, { target: wordFor(what) })
     if (!(await store.lift(what))) return notFound('Nothing of the kind is revoked.')
     await revocations.reload()
-    return { status: 204, body: null, change: 'done' }
+    return answer(204, null, 'done')
   }
 
-  addRoute('GET', '/revocations', 'list', async () => ({
-    status: 200,
-    body: { revocations: (await store.revocations()).map(shown) },
-  }))
-  addRoute('POST', '/revocations', 'revoke', async (request) => {
-    const reading = readBody(request)
-    const order = isRefusal(reading) ? { ...reading, text: FORM } : readOrder(reading.value, issuers())
-    if (isRefusal(order)) return order
-    const { what, before } = order
-    note(request, { target: wordFor(what) })
-    const revokedAt = clock()
-    await store.revoke('tokenId' in what ? { kind: 'token', ...what, revokedAt } : { kind: 'user', ...what, before, revokedAt })
-    // The order is done when this process applies it: if the list can't be read back, the operator has to repeat the order.
-    await revocations.reload()
-    const stored = revocationOf(what, revocations.current())
-    // Another operator may have lifted it since; then there is nothing to show.
-    return { status: 201, body: stored === undefined ? {} : shown(stored), change: 'done' }
-  })
-  addRoute('DELETE', '/revocations/token/:id', 'lift', (request) => lift(request, { tokenId: request.params.id }))
-  addRoute('DELETE', '/revocations/user/:id', 'lift', (request) => lift(request, { userId: request.params.id }))
+  addOperation(
+    {
+      method: 'GET',
+      url: '/revocations',
+      id: 'listRevocations',
+      action: 'list',
+      summary: 'Lists all revocations.',
+      answers: { 200: { description: 'All revocations.', schema: z.strictObject({ revocations: z.array(revocationSchema) }) } },
+      refusals: [503],
+    },
+    async () => answer(200, { revocations: (await store.revocations()).map(shown) }),
+  )
+  addOperation(
+    {
+      method: 'POST',
+      url: '/revocations',
+      id: 'revoke',
+      action: 'revoke',
+      summary: 'Revokes a token, or tokens of a user.',
+      body: revocationForm,
+      form: FORM,
+      answers: {
+        201: {
+          description:
+            'The stored revocation. The wider one stays if there were two of one user. Empty if it was lifted meanwhile.',
+          schema: z.union([revocationSchema, z.strictObject({})]),
+        },
+      },
+      refusals: [400, 413, 415, 503],
+    },
+    async (request, read) => {
+      const form = read()
+      const order = isRefusal(form) ? form : orderOf(form, issuers())
+      if (isRefusal(order)) return order
+      const { what, before } = order
+      note(request, { target: wordFor(what) })
+      const revokedAt = clock()
+      await store.revoke('tokenId' in what ? { kind: 'token', ...what, revokedAt } : { kind: 'user', ...what, before, revokedAt })
+      // The order is done when this process applies it: if the list can't be read back, the operator has to repeat the order.
+      await revocations.reload()
+      const stored = revocationOf(what, revocations.current())
+      // Another operator may have lifted it since; then there is nothing to show.
+      return answer(201, stored === undefined ? {} : shown(stored), 'done')
+    },
+  )
+  const addLift = (kind: 'token' | 'user', id: string, about: string, whatOf: (id: string) => Revoked): void =>
+    addOperation(
+      {
+        method: 'DELETE',
+        url: `/revocations/${kind}/:id`,
+        id,
+        action: 'lift',
+        summary: `Lifts the revocation of a ${kind}.`,
+        about,
+        answers: LIFTED,
+        refusals: [400, 404, 413, 415, 503],
+      },
+      (request) => lift(request, whatOf(request.params.id)),
+    )
+  addLift('token', 'liftToken', 'The `jti`, percent-encoded.', (tokenId) => ({ tokenId }))
+  addLift('user', 'liftUser', 'The user id, percent-encoded.', (userId) => ({ userId }))
 }
+
+const LIFTED = { 204: { description: 'The revocation is lifted.' } } as const
+type Lifted = AnswerOf<typeof LIFTED>
 
 interface Order {
   readonly what: Revoked
@@ -51,30 +134,13 @@ interface Order {
   readonly before: number | null
 }
 
-const FORM = 'Write {"tokenId": "…"}, or {"user": "issuer:subject"} with or without "before": "2026-01-31T12:00:00Z".'
-
-/** Reads a body strictly: an operator may rely on an unknown key. */
-function readOrder({ tokenId, user, before, ...others }: JsonObject, issuers: readonly string[]): Order | AdminRefusal {
-  if (Object.keys(others).length > 0 || (tokenId === undefined) === (user === undefined)) return wrong(FORM)
-  return user === undefined ? tokenOrder(tokenId, before) : userOrder(user, before, issuers)
-}
-
-function tokenOrder(tokenId: Json | undefined, before: Json | undefined): Order | AdminRefusal {
-  if (before !== undefined) return wrong(FORM)
-  if (typeof tokenId !== 'string' || !isTokenId(tokenId)) return wrong('tokenId is the jti of a token: 1 to 1024 characters.')
-  return { what: { tokenId }, before: null }
-}
-
-function userOrder(user: Json, before: Json | undefined, issuers: readonly string[]): Order | AdminRefusal {
-  const fault = typeof user === 'string' ? userFault(user, issuers) : 'form'
-  if (typeof user !== 'string' || fault === 'form') return wrong('user is a user id: issuer:subject.')
-  if (fault !== null) return wrong(`The configuration has no issuer of this key. It has: ${issuers.join(', ')}.`)
-  if (before === undefined) return { what: { userId: user }, before: null }
-  const time = typeof before === 'string' ? timeOf(before) : null
-  return time === null ? wrong('before is a time with its zone: 2026-01-31T12:00:00Z.') : { what: { userId: user }, before: time }
-}
-
-/** The text must not quote the body. */
-function wrong(text: string): AdminRefusal {
-  return { ...refuse('body-unexpected'), text }
+function orderOf(
+  { tokenId, user = '', before }: z.output<typeof revocationForm>,
+  issuers: readonly string[],
+): Order | AdminRefusal {
+  if (tokenId !== undefined) return { what: { tokenId }, before: null }
+  if (userFault(user, issuers) !== null) {
+    return { ...refuse('body-unexpected'), text: `The configuration has no issuer of this key. It has: ${issuers.join(', ')}.` }
+  }
+  return { what: { userId: user }, before: before === undefined ? null : timeOf(before) }
 }
