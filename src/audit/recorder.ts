@@ -5,11 +5,14 @@ import type { RequestMetrics, RouteLabel } from '../observe/metrics.ts'
 import type { OnDecision } from '../snapshot/manager.ts'
 import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
 import { auditLine, type AuditedDecision } from './line.ts'
+import type { RecentDecisions } from './recent.ts'
 import type { Audit } from './sinks.ts'
 import { compareWithShadow } from './shadow.ts'
 
 export interface DecisionRecorderParts {
   readonly audit: Audit
+  /** Null where no operator can ask for them. */
+  readonly recent: RecentDecisions | null
   readonly metrics: RequestMetrics
   readonly log: Logger
   /** Milliseconds since the epoch. */
@@ -17,17 +20,20 @@ export interface DecisionRecorderParts {
   readonly current: () => ConfigSnapshot
 }
 
-export function makeDecisionRecorder({ metrics, audit, log, clock, current }: DecisionRecorderParts): {
+export function makeDecisionRecorder({ metrics, audit, recent, log, clock, current }: DecisionRecorderParts): {
   readonly take: OnDecision
   readonly takeUnreadable: AppParts['onUnreadable']
 } {
+  const isKept = audit.isOn || recent !== null
   const write = (
     { number, prepared: { policy } }: ConfigSnapshot,
     claimPointers: readonly string[],
     decided: Pick<AuditedDecision, 'request' | 'facts' | 'decision'>,
   ): void => {
     const configuration = { policy: policy.hash, claimPointers, generation: number }
-    audit.write(auditLine({ time: clock(), ...decided, configuration }))
+    const whole = { time: clock(), ...decided, configuration }
+    recent?.add(whole)
+    if (audit.isOn) audit.write(auditLine(whole))
   }
   return {
     take(snapshot, { head, record }, outcome) {
@@ -38,7 +44,7 @@ export function makeDecisionRecorder({ metrics, audit, log, clock, current }: De
       metrics.decided(route, outcome === 'permitted' ? outcome : outcome.reason)
       if (observed !== null) metrics.wouldRefuse(route, observed)
       const { policy, shadow } = snapshot.prepared
-      if (audit.isOn) {
+      if (isKept) {
         const latency = performance.now() - head.startedAt
         write(snapshot, policy.claimPointers, {
           request: { id: requestId, client: head.address, transport: record.client, scope, principal, descriptor, latency },
@@ -54,7 +60,7 @@ export function makeDecisionRecorder({ metrics, audit, log, clock, current }: De
     },
     takeUnreadable(requestId, client, refusal) {
       metrics.decided('none', refusal.reason)
-      if (!audit.isOn) return
+      if (!isKept) return
       const snapshot = current()
       const nothing = { transport: 'multi-route', scope: '', principal: undefined, descriptor: null, latency: null } as const
       write(snapshot, [], {

@@ -9,11 +9,9 @@ import { atScope } from '../tools/import-export/users.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import { makeJsonReader } from '../core/json/read.ts'
 import type { Policy } from '../policy/compile.ts'
-import { outcomeData, principalData, triedData } from '../tools/simulate/explanation.ts'
+import { notesOn, replayedData } from '../tools/simulate/replayed.ts'
 import { replay, type Replayed } from '../tools/simulate/replay.ts'
 import {
-  idleGrant,
-  idleText,
   needText,
   observedText,
   permitText,
@@ -144,23 +142,6 @@ async function read(named: string, terminal: Terminal): Promise<Recorded> {
   return recorded
 }
 
-function replayedData({ then, trace, same, samePolicy }: Replayed, recorded: Recorded, policy: Policy) {
-  const { principal, descriptor, scope, facts } = recorded
-  return {
-    same,
-    samePolicy,
-    then: { outcome: then.outcome, reason: then.reason, rule: then.rule ?? null },
-    now: trace === null ? null : outcomeData(trace.decision),
-    route: descriptor === null ? null : { id: descriptor.route.id, method: descriptor.route.method, ...descriptor.ids },
-    scope,
-    principal: principal === null ? null : principalData(principal, policy),
-    facts: { ...facts, relation: trace?.relation ?? null },
-    policy: { file: policy.file, hash: policy.hash },
-    rules: trace === null ? [] : triedData(trace),
-    notes: notesOn({ then, trace, same, samePolicy }, recorded, policy),
-  }
-}
-
 function replayedEntries(replayed: Replayed, recorded: Recorded, policy: Policy): readonly Entry[] {
   const { principal, descriptor, scope, facts } = recorded
   const { then, trace, same, samePolicy } = replayed
@@ -202,14 +183,4 @@ function nowText(decision: NonNullable<Replayed['trace']>['decision'], facts: Re
     case 'needs':
       return `not known: the decision needs ${needText(decision)}, which the line does not contain`
   }
-}
-
-function notesOn({ trace, same, samePolicy, then }: Replayed, recorded: Recorded, { rules }: Policy): readonly string[] {
-  const { descriptor, principal, facts } = recorded
-  const idle = descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
-  return [
-    ...(idle === null ? [] : [idleText(idle)]),
-    ...(samePolicy ? [] : ['the line contains only the claims that the policy of that time compares']),
-    ...(same === null && trace?.decision.outcome !== 'needs' ? [`${then.reason} does not come from a rule`] : []),
-  ]
 }

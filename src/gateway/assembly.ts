@@ -6,6 +6,8 @@ import { mostConnections } from '../config/connections.ts'
 import { mountsOf } from '../config/mounts.ts'
 import { storeOf } from '../config/store-place.ts'
 import { makeDecisionRecorder } from '../audit/recorder.ts'
+import { makeRecentDecisions } from '../audit/recent.ts'
+import { activityOf, makeInspection, type Activity } from './inspection.ts'
 import { makeSnapshotManager, type SnapshotManager } from '../snapshot/manager.ts'
 import { measuredStore } from './measured-store.ts'
 import { memoryBudgets } from './memory-budgets.ts'
@@ -46,6 +48,10 @@ export interface Assembled {
   readonly listenForAdmin: () => Promise<string | null>
   readonly snapshots: SnapshotManager
   readonly revocations: RevocationList
+  /** Null without an admin API. */
+  readonly activity: () => Activity | null
+  /** True if the request had an open stream. */
+  readonly endStream: (requestId: string) => boolean
 }
 
 /**
@@ -138,7 +144,8 @@ async function compose(
   const answers = makeOpenAnswers(clock, metrics.streams, revocations.isRevoked)
   const state = { isRevoked: revocations.isRevoked, isShuttingDown: false }
 
-  const decisions = makeDecisionRecorder({ metrics: metrics.requests, audit, log, clock, current: () => current() })
+  const recent = config.admin === undefined ? null : makeRecentDecisions()
+  const decisions = makeDecisionRecorder({ metrics: metrics.requests, audit, recent, log, clock, current: () => current() })
   const secret = await store.secret()
   const requests = {
     store,
@@ -169,7 +176,7 @@ async function compose(
 
   const endClaims = primary === undefined ? watchClaims(store, metrics.store) : () => {}
 
-  const { reload, settled } = makeReload({
+  const { reload, settled, last } = makeReload({
     isStopping: () => state.isShuttingDown,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
     current,
@@ -182,7 +189,9 @@ async function compose(
     readiness,
     metrics: metrics.configuration,
     log,
+    clock,
   })
+  const activity = (): Activity | null => (recent === null ? null : activityOf(recent, answers, current()))
 
   const { app, leave, cut, secure } = makeApp({
     enter: snapshots.enter,
@@ -209,6 +218,16 @@ async function compose(
           credentials: { credentials: () => current().adminCredentials?.credentials() ?? [] },
           issuers: () => Object.keys(current().prepared.config.authentication.issuers),
           reload: () => reload('admin'),
+          inspection: makeInspection({
+            activities: async () => [activity()].filter((one) => one !== null),
+            endStream: async (requestId) => answers.endStream(requestId),
+            current,
+            readiness,
+            lastReload: last,
+            store,
+            workers: 1,
+            clock,
+          }),
           log,
           clock,
           requestId: randomUUID,
@@ -246,6 +265,8 @@ async function compose(
     healthApp,
     snapshots,
     revocations,
+    activity,
+    endStream: (requestId) => answers.endStream(requestId),
     running: {
       readiness,
       reload,

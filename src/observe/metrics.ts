@@ -56,7 +56,14 @@ export interface StreamMetrics {
 }
 
 /** Why the gateway ends an answer. */
-export type EndReason = 'not-allowed' | 'credential-expired' | 'credential-invalid' | 'shutting-down' | 'rate-limited' | 'stalled'
+export type EndReason =
+  | 'not-allowed'
+  | 'credential-expired'
+  | 'credential-invalid'
+  | 'ended-by-operator'
+  | 'shutting-down'
+  | 'rate-limited'
+  | 'stalled'
 
 /** `complete`: the caller has all that the upstream sent. */
 export type StreamEnd = 'complete' | 'caller-left' | 'upstream-broke-off' | EndReason

@@ -91,7 +91,12 @@ export function isTo({ kind, id }: Grantee): (grant: Grantee) => boolean {
 }
 
 /** A thread for the admin API. Times are in RFC 3339 format, null where there is no row; `runners` ran it under `observe`, earliest first. */
-export function shownThread({ scope, threadId }: ThreadKey, { row, grants, runners }: WholeThread) {
+export function shownThread(key: ThreadKey, { row, grants, runners }: WholeThread) {
+  return { ...shownRow(key, row), grants: grants.map(shownGrant), runners }
+}
+
+/** @param row null for a thread that was only seen under `observe` */
+export function shownRow({ scope, threadId }: ThreadKey, row: WholeThread['row']) {
   return {
     thread: threadId,
     scope,
@@ -104,8 +109,6 @@ export function shownThread({ scope, threadId }: ThreadKey, { row, grants, runne
     createdAt: timeOf(row?.createdAt),
     lastUsedAt: timeOf(row?.lastUsedAt),
     deletedAt: timeOf(row?.deletedAt),
-    grants: grants.map(shownGrant),
-    runners,
   }
 }
 

@@ -27,10 +27,24 @@ interface ReloadParts<Next extends Numbered> {
   readonly readiness: Readiness
   readonly metrics: ConfigurationMetrics
   readonly log: Logger
+  /** Milliseconds since the epoch. */
+  readonly clock: () => number
+}
+
+export interface LastReload extends ReloadResult {
+  readonly cause: string
+  /** Milliseconds since the epoch. */
+  readonly at: number
 }
 
 export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
   const { readiness, metrics, log } = parts
+
+  let last: LastReload | null = null
+  const ended = (cause: string, result: ReloadResult): ReloadResult => {
+    last = { cause, at: parts.clock(), ...result }
+    return result
+  }
 
   const refused = (cause: string, faults: readonly string[], places: readonly string[] = faults): ReloadResult => {
     const { number } = parts.current()
@@ -82,18 +96,19 @@ export function makeReload<Next extends Numbered>(parts: ReloadParts<Next>) {
     return { outcome: 'reloaded', generation: next.number, faults: [] }
   }
 
-  let last: Promise<void> = Promise.resolve()
+  let turn: Promise<void> = Promise.resolve()
   return {
     /** Changes run one at a time, in the order of the calls. `cause` is for the log. */
     reload: (cause: string): Promise<ReloadResult> => {
-      const result = last.then(() => change(cause))
-      last = result.then(
+      const result = turn.then(async () => ended(cause, await change(cause)))
+      turn = result.then(
         () => {},
         () => {},
       )
       return result
     },
-    settled: (): Promise<void> => last,
+    settled: (): Promise<void> => turn,
+    last: (): LastReload | null => last,
   }
 }
 

@@ -4,8 +4,9 @@
  */
 import { createConfig, lintFromString } from '@redocly/openapi-core'
 import { test, type Test } from 'tap'
-import type { Call } from '../../testing/support/client.ts'
-import { startAdmin, type Admin } from '../../testing/support/admin.ts'
+import { call, runInput, type Call } from '../../testing/support/client.ts'
+import { gated } from '../../testing/support/gated.ts'
+import { OPERATOR, startAdmin, type Admin } from '../../testing/support/admin.ts'
 import { DOCUMENT, OPERATIONS, requireDocumented, TEXT } from '../../testing/support/admin-document.ts'
 import { code, page, rows, section } from './markdown.ts'
 
@@ -32,6 +33,7 @@ const withBody = (path: string, method?: string): readonly Ask[] => {
 }
 
 const GRANTS = '/threads/t1/grants'
+const OWNER = '/threads/t1/owner'
 
 /** The requests of each operation, in order. */
 const REQUESTS: Readonly<Record<string, readonly Ask[]>> = {
@@ -53,6 +55,22 @@ const REQUESTS: Readonly<Record<string, readonly Ask[]>> = {
     { path: `/revocations/user/${USER}`, method: 'DELETE', status: 404 },
     { path: `/revocations/user/${USER}`, method: 'DELETE', status: 400, body: {} },
     ...withBody(`/revocations/user/${USER}`, 'DELETE'),
+  ],
+  'GET /threads': [
+    { path: '/threads', status: 200 },
+    { path: '/threads?deleted=yes', status: 400 },
+  ],
+  'POST /threads/{id}/owner': [
+    { path: OWNER, status: 409, body: { user: USER, expected: 'corp:bob' } },
+    { path: OWNER, status: 200, body: { user: USER } },
+    { path: OWNER, status: 400, body: {} },
+    ...withBody(OWNER),
+  ],
+  'DELETE /threads/{id}/owner': [
+    { path: '/threads/t9/owner', method: 'DELETE', status: 404 },
+    { path: '/threads/t8/owner', method: 'DELETE', status: 204 },
+    { path: OWNER, method: 'DELETE', status: 400, body: {} },
+    ...withBody(OWNER, 'DELETE'),
   ],
   'GET /threads/{id}': [
     { path: '/threads/t1', status: 200 },
@@ -89,10 +107,44 @@ const REQUESTS: Readonly<Record<string, readonly Ask[]>> = {
 
 const WITHOUT_STORE = new Set(['POST /reload', 'GET /openapi.json'])
 
-async function check(t: Test, admin: Admin, name: string, { path, status, ...call }: Ask): Promise<void> {
-  const answer = await admin.ask(path, call)
+async function check(t: Test, ask: Admin['ask'], name: string, { path, status, ...options }: Ask): Promise<void> {
+  const answer = await ask(path, options)
   const what = `${name}: ${status}`
   t.equal(answer.status, status, what, { answer: answer.text })
+}
+
+/** Of each operation, what is asked of a running gateway. */
+const OF_GATEWAY: Readonly<Record<string, readonly Ask[]>> = {
+  'GET /status': [{ path: '/status', status: 200 }],
+  'GET /decisions': [
+    { path: '/decisions', status: 200 },
+    { path: '/decisions?limit=x', status: 400 },
+  ],
+  'GET /decisions/minutes': [{ path: '/decisions/minutes', status: 200 }],
+  'GET /streams': [{ path: '/streams', status: 200 }],
+  'DELETE /streams/{id}': [
+    { path: '/streams/ID', method: 'DELETE', status: 204 },
+    { path: '/streams/ID', method: 'DELETE', status: 404 },
+    { path: '/streams/ID', method: 'DELETE', status: 400, body: {} },
+    ...withBody('/streams/ID', 'DELETE'),
+  ],
+  'GET /policy': [{ path: '/policy', status: 200 }],
+  'POST /explain': [
+    { path: '/explain', status: 200, body: { method: 'GET', target: '/' } },
+    { path: '/explain', status: 404, body: { requestId: 'r' } },
+    { path: '/explain', status: 400, body: {} },
+    { path: '/explain', status: 413, body: { requestId: 'x'.repeat(70_000) } },
+    { path: '/explain', status: 415, body: {}, headers: plain },
+  ],
+}
+
+async function checkAll(t: Test, ask: Admin['ask'], requests: Readonly<Record<string, readonly Ask[]>>): Promise<void> {
+  for (const [name, asks] of Object.entries(requests)) for (const one of asks) await check(t, ask, name, one)
+  for (const [name, [one]] of Object.entries(requests)) {
+    if (one === undefined) continue
+    await check(t, ask, name, { ...one, status: 401, token: 'wrong' })
+    await check(t, ask, name, { ...one, status: 403, headers: { origin: 'https://app.example.com' } })
+  }
 }
 
 void test('every documented answer is given, and has its schema', async (t) => {
@@ -104,18 +156,14 @@ void test('every documented answer is given, and has its schema', async (t) => {
       : { outcome: 'refused', generation: 2, faults: ['policy.yaml:3: …'] }
   })
   await admin.store.claim({ scope: '', threadId: 't1' }, { userId: USER, agentId: 'default', guest: false, now: Date.now() })
-  for (const [name, asks] of Object.entries(REQUESTS)) for (const ask of asks) await check(t, admin, name, ask)
-  for (const [name, [ask]] of Object.entries(REQUESTS)) {
-    if (ask === undefined) continue
-    await check(t, admin, name, { ...ask, status: 401, token: 'wrong' })
-    await check(t, admin, name, { ...ask, status: 403, headers: { origin: 'https://app.example.com' } })
-  }
+  await admin.store.claim({ scope: '', threadId: 't8' }, { userId: USER, agentId: 'default', guest: false, now: Date.now() })
+  await checkAll(t, admin.ask, REQUESTS)
   await admin.breakStore()
   for (const [name, [ask]] of Object.entries(REQUESTS)) {
-    if (ask !== undefined && !WITHOUT_STORE.has(name)) await check(t, admin, name, { ...ask, status: 503 })
+    if (ask !== undefined && !WITHOUT_STORE.has(name)) await check(t, admin.ask, name, { ...ask, status: 503 })
   }
-  const asked = Object.entries(REQUESTS).map(([name, asks]) => {
-    const common = WITHOUT_STORE.has(name) ? [401, 403] : [401, 403, 503]
+  const asked = Object.entries({ ...REQUESTS, ...OF_GATEWAY }).map(([name, asks]) => {
+    const common = WITHOUT_STORE.has(name) || name in OF_GATEWAY ? [401, 403] : [401, 403, 503]
     return [name, [...new Set([...asks.map(({ status }) => status), ...common])].toSorted()]
   })
   t.same(
@@ -125,11 +173,36 @@ void test('every documented answer is given, and has its schema', async (t) => {
   )
 })
 
+void test('every documented answer of a running gateway is given', async (t) => {
+  const { gateway, base, alice } = await gated(
+    t,
+    (_request, response) => void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': begun\n\n'),
+    { config: { admin: { port: 0, credential: OPERATOR } } },
+  )
+  const stream = await fetch(`${base}/agent/default/run`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${alice}`, 'content-type': 'application/json' },
+    body: JSON.stringify(runInput('t1')),
+  })
+  const id = stream.headers.get('x-request-id') ?? ''
+  const ask: Admin['ask'] = async (path, { method, ...options } = {}) => {
+    const reply = await call(`${gateway.adminUrl}${path.replace('ID', id)}`, {
+      token: OPERATOR,
+      ...options,
+      ...(method === undefined ? {} : { method }),
+    })
+    requireDocumented(method ?? (options.body === undefined ? 'GET' : 'POST'), path, reply)
+    return reply
+  }
+  await checkAll(t, ask, OF_GATEWAY)
+  await stream.text()
+})
+
 void test('the API has the documented operations and no others', async (t) => {
   const admin = await startAdmin(t)
   const documented = OPERATIONS.map(({ name }) => name.replaceAll(/\{(\w+)\}/g, ':$1'))
   t.same([...admin.routes].toSorted(), documented.toSorted())
-  t.equal((await admin.ask('/openapi.json')).text, JSON.stringify(DOCUMENT))
+  t.ok((await admin.ask('/openapi.json')).text === JSON.stringify(DOCUMENT), 'the listener serves the file')
   t.equal(DOCUMENT.openapi, '3.1.0')
 })
 
@@ -153,9 +226,7 @@ void test('an answer that is not as documented is noticed', (t) => {
 
 void test('the table of requests has each operation', (t) => {
   const named = rows(section(PAGE, 'Requests'))
-    .map(([name]) =>
-      code(name)?.replace('token/ID', 'token/{id}').replace('user/ID', 'user/{id}').replace('threads/ID', 'threads/{id}'),
-    )
+    .map(([name]) => code(name)?.replace(/\/ID\b/, '/{id}'))
     .filter((name) => name?.includes(' /') === true)
   t.same(named.toSorted(), OPERATIONS.map(({ name }) => name).toSorted())
   t.end()

@@ -223,7 +223,7 @@ void test('a thread has a bounded number of grants; what is there can still be c
 
 void test('what is known of a thread, however it stands', async (t) => {
   const { ask, store } = await startAdmin(t)
-  const row = { agent: 'default', name: null, archived: false, createdAt: AT, lastUsedAt: AT, deletedAt: null }
+  const row = { scope: '', agent: 'default', name: null, archived: false, createdAt: AT, lastUsedAt: AT, deletedAt: null }
   for (const threadId of ['t-live', 't-deleted', 't-withheld']) await begin(store, threadId)
   await store.rename({ scope: '', threadId: 't-live' }, 'corp:alice', 'Plans')
   await store.archive({ scope: '', threadId: 't-live' }, 'corp:alice', { archived: true })
@@ -274,7 +274,7 @@ void test('there is nothing else about threads', async (t) => {
   const { ask, store } = await startAdmin(t)
   await begin(store)
   for (const [method, path] of [
-    ['GET', '/threads'],
+    ['POST', '/threads'],
     ['GET', '/threads/t-1/'],
     ['GET', '/threads/t-1?x=1'],
     ['GET', '/threads/t-1/grants/'],

@@ -32,7 +32,13 @@ void test('a stream whose end waits in the buffer of a caller who does not read 
   const streams = makeOpenAnswers(Date.now, makeMetrics().streams)
   const body = new PassThrough()
   const rules = { keepAlive: 1, tokenExpiry: 'ignore', grace: 0, sendTimeout: 0 } as const
-  streams.pass(streamedBody(body), callerOf(stalled), 'events', { userId: 'corp:alice', credential: null }, rules)
+  streams.pass(
+    streamedBody(body),
+    callerOf(stalled),
+    'events',
+    { requestId: 'r-1', userId: 'corp:alice', credential: null },
+    rules,
+  )
   body.end('data: 1\n\n')
   await until(() => stalled.writableEnded)
   streams.endAll('late', 'shutting-down')

@@ -26,7 +26,13 @@ function opened(rules: Partial<AnswerRules>, left: number | undefined, form: Str
   const response = new PassThrough()
   const body = new PassThrough()
   const credential = left === undefined ? null : { tokenId: 'j', issuedAt: 0, expiresAt: NOW + left }
-  streams.pass(streamedBody(body), callerOf(response), form, { userId: 'corp:alice', credential }, { ...FOREVER, ...rules })
+  streams.pass(
+    streamedBody(body),
+    callerOf(response),
+    form,
+    { requestId: 'r-1', userId: 'corp:alice', credential },
+    { ...FOREVER, ...rules },
+  )
   const ended = response.writableEnded
   const text = String(response.read() ?? '')
   response.destroy()
@@ -58,7 +64,7 @@ void test('of one whose credential has ended nothing is handed on, though all of
   const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
   body.push(Buffer.from('data: {"delta":"secret"}\n\n'))
   body.finish()
-  const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
+  const owner = { requestId: 'r-1', userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
   const lengths: (number | undefined)[] = []
   streams.pass(body, callerOf(response, lengths), 'events', owner, { ...FOREVER, tokenExpiry: 'close' })
   const text = String(response.read())
@@ -74,7 +80,13 @@ void test('one that waits behind another answer and breaks off in the middle of 
   const server = createServer((_request, response) => {
     const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
     const writeHead = (): void => void response.writeHead(200, { 'content-type': 'application/vnd.ag-ui.event+proto' })
-    streams.pass(body, { ...callerOf(response), head: writeHead }, 'frames', { userId: 'corp:alice', credential: null }, FOREVER)
+    streams.pass(
+      body,
+      { ...callerOf(response), head: writeHead },
+      'frames',
+      { requestId: 'r-1', userId: 'corp:alice', credential: null },
+      FOREVER,
+    )
     body.push(Buffer.from([0, 0, 0]))
   })
   const { origin } = await listen(server, 0, '127.0.0.1')
@@ -90,7 +102,7 @@ void test('one that waits behind another answer and breaks off in the middle of 
 void test('who does not read is kept no comments beyond what there is room for, and gets them again when they do', async (t) => {
   const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const response = new PassThrough({ highWaterMark: 64 })
-  const owner = { userId: 'corp:alice', credential: null }
+  const owner = { requestId: 'r-1', userId: 'corp:alice', credential: null }
   streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, { ...FOREVER, keepAlive: 1 })
   t.teardown(() => response.destroy())
   await until(() => response.writableNeedDrain)
@@ -115,7 +127,13 @@ void test('a reader of one large piece is cut when nothing of it was taken from 
   body.finish()
   const ended: string[] = []
   const caller = { ...callerOf(response), onEnded: (why: string) => void ended.push(why) }
-  streams.pass(body, caller, 'plain', { userId: 'corp:alice', credential: null }, { ...FOREVER, sendTimeout: 1000 })
+  streams.pass(
+    body,
+    caller,
+    'plain',
+    { requestId: 'r-1', userId: 'corp:alice', credential: null },
+    { ...FOREVER, sendTimeout: 1000 },
+  )
   for (let look = 0; look < 8; look += 1) {
     queue.writeQueueSize -= 1
     mock.timers.tick(1000)
@@ -135,7 +153,13 @@ void test('so it is over a connection, whose system tells what it has taken of a
   const server = createServer((_request, response) => {
     const body = new ArrivingBody({ pause() {}, resume() {}, abort() {} })
     const caller = { ...callerOf(response), head: () => {}, onEnded: (why: string) => void ended.push(why) }
-    streams.pass(body, caller, 'plain', { userId: 'corp:alice', credential: null }, { ...FOREVER, sendTimeout: 60_000 })
+    streams.pass(
+      body,
+      caller,
+      'plain',
+      { requestId: 'r-1', userId: 'corp:alice', credential: null },
+      { ...FOREVER, sendTimeout: 60_000 },
+    )
     body.push(Buffer.alloc(LARGE))
     body.finish()
   })
@@ -190,7 +214,7 @@ void test('one with a length that ends early ends its connection: another answer
     for (let piece = 0; piece < 2; piece += 1) body.push(Buffer.from(`data: ${'a'.repeat(70_000)}\n\n`))
     body.finish()
     const writeHead = (length = 0): void => void response.writeHead(200, { 'content-length': length })
-    const owner = { userId: 'corp:alice', credential: null }
+    const owner = { requestId: 'r-1', userId: 'corp:alice', credential: null }
     streams.pass(body, { ...callerOf(response), head: writeHead }, 'events', owner, FOREVER)
   })
   const { origin } = await listen(server, 0, '127.0.0.1')
@@ -217,7 +241,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
   const open = (userId: string): PassThrough => {
     const response = new PassThrough()
     responses.push(response)
-    streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', { userId, credential }, FOREVER)
+    streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', { requestId: 'r-1', userId, credential }, FOREVER)
     return response
   }
   const [alices, bobs] = [open('corp:alice'), open('corp:bob')]
@@ -238,7 +262,7 @@ void test('those that are revoked end, and no others; and one that is opens no m
 void test('a caller who does not read is cut a while after the end', async (t) => {
   const streams = makeOpenAnswers(() => NOW, makeMetrics().streams)
   const response = new PassThrough({ highWaterMark: 1 })
-  const owner = { userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
+  const owner = { requestId: 'r-1', userId: 'corp:alice', credential: { tokenId: 'j', issuedAt: 0, expiresAt: NOW } }
   streams.pass(streamedBody(new PassThrough()), callerOf(response), 'events', owner, {
     ...FOREVER,
     tokenExpiry: 'close',

@@ -19,7 +19,7 @@ function streamOn(threadId: string): AnswerOwner {
   const route = classify('POST', ['agent', 'a', 'connect'], new Map()) as RouteDescriptor
   const record = { owner: 'corp:alice', deleted: false, granted: 'read' } as const
   const permit = decide({ ...route, ids: { agentId: 'a', threadId } }, BOB, RULES, { ...FACTS, record }) as Permit
-  return { userId: BOB.id, credential: null, permit }
+  return { requestId: 'r-1', userId: BOB.id, credential: null, permit }
 }
 
 /** A watch over streams that a test opens, with news that it tells. */
@@ -107,7 +107,7 @@ void test('where nobody knows which thread it was, every stream on one is asked 
   const { open, tell, asked, ended } = watched(() => false)
   open(streamOn('t-1'))
   open(streamOn('t-2'))
-  open({ userId: 'corp:bob', credential: null })
+  open({ requestId: 'r-2', userId: 'corp:bob', credential: null })
   tell(null)
   await until(() => ended.length === 2)
   t.same(asked, ['t-1', 't-2'])

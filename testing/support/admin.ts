@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import { makeAdminCredentials } from '../../src/http/admin/credentials.ts'
 import { Sources } from '../../src/document/sources.ts'
 import { makeAdminApp, type ReloadResult } from '../../src/http/admin/admin.ts'
+import type { Inspection } from '../../src/http/admin/inspection.ts'
 import { makeLog } from '../../src/observe/log.ts'
 import type { RevocationList } from '../../src/store/port/revocations.ts'
 import type { Store } from '../../src/store/port/store.ts'
@@ -42,6 +43,19 @@ export interface Admin {
 /** What a reload comes to where a test does not say. */
 const UNCHANGED: ReloadResult = { outcome: 'unchanged', generation: 1, faults: [] }
 
+const none = (): never => {
+  throw new Error('there is no gateway: test/http/inspection.test.ts has one')
+}
+const NO_GATEWAY: Inspection = {
+  status: none,
+  decisions: none,
+  minutes: none,
+  streams: none,
+  endStream: none,
+  policy: none,
+  explain: none,
+}
+
 /**
  * Starts it; it knows the issuers `corp` and `partner`.
  * @param reload what comes of a reload
@@ -64,6 +78,7 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
     ),
     issuers: () => ['corp', 'partner'],
     reload: () => Promise.resolve(reload()),
+    inspection: NO_GATEWAY,
     log,
     clock: () => NOW,
     requestId: () => `r-${(requests += 1)}`,

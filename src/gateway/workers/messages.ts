@@ -6,6 +6,7 @@ import type { HeldFiles } from '../../document/sources.ts'
 import type { LogForm } from '../../observe/log.ts'
 import type { Figures } from '../../observe/metrics.ts'
 import type { Checked } from '../../snapshot/load.ts'
+import type { Activity } from '../inspection.ts'
 
 export interface Beginning {
   readonly prepared: Checked
@@ -38,6 +39,10 @@ export type PrimaryHandlers = {
 }
 
 export type WorkerHandlers = {
+  /** Null without an admin API. */
+  readonly activity: (asked: null) => Promise<Activity | null>
+  /** True if the request had an open stream in this worker. */
+  readonly endStream: (requestId: string) => Promise<boolean>
   readonly figures: (asked: null) => Promise<Figures>
   readonly revocations: (asked: null) => Promise<void>
   /** As ConfigSnapshot.keysAttempted. */

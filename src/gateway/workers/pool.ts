@@ -5,7 +5,7 @@ import type { Figures } from '../../observe/metrics.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
 import { startWorker, type WorkerHandle } from './handle.ts'
-import type { Asked } from './rpc.ts'
+import type { Answered, Asked } from './rpc.ts'
 
 export interface WorkerPoolParts {
   readonly size: number
@@ -30,7 +30,10 @@ export interface WorkerPool {
    */
   start(): Promise<string>
   /** Omits workers that are gone, or end meanwhile. Rejects, when all have answered, if one failed. */
-  ask<Name extends keyof WorkerHandlers>(name: Name, asked: Asked<WorkerHandlers[Name]>): Promise<void>
+  ask<Name extends keyof WorkerHandlers>(
+    name: Name,
+    asked: Asked<WorkerHandlers[Name]>,
+  ): Promise<readonly Answered<WorkerHandlers[Name]>[]>
   /** As `ask`, but ends a worker that fails: its state would differ from that of the others. */
   order<Name extends keyof WorkerHandlers>(name: Name, asked: Asked<WorkerHandlers[Name]>): Promise<void>
   /** Runs something while no worker is being started. */
@@ -145,10 +148,11 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
     }
   }
 
-  const askAll = async (one: (handle: WorkerHandle) => Promise<unknown>): Promise<void> => {
+  const askAll = async <One>(one: (handle: WorkerHandle) => Promise<One>): Promise<readonly One[]> => {
     const results = await Promise.allSettled([...handles].map(one))
     const failed = results.find((result) => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
+    return results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
   }
 
   return {
@@ -159,9 +163,12 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
       if (bound === null) throw new Error('no worker listens')
       return bound
     },
-    ask: (name, asked) => askAll((handle) => handle.ask(name, asked)),
-    order: (name, asked) =>
-      askAll((handle) =>
+    async ask(name, asked) {
+      const answers = await askAll((handle) => handle.ask(name, asked))
+      return answers.flatMap((one) => (one === null ? [] : [one.answer]))
+    },
+    async order(name, asked) {
+      await askAll((handle) =>
         handle.ask(name, asked).catch(async (error: unknown) => {
           log.error(
             { worker: handle.number, err: error },
@@ -170,7 +177,8 @@ export function makeWorkerPool(parts: WorkerPoolParts): WorkerPool {
           handle.kill()
           await handle.gone
         }),
-      ),
+      )
+    },
     exclusively,
     async figures() {
       const looked = await Promise.all([...serving].map(async (handle) => ({ handle, figures: await handle.look() })))

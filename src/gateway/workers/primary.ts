@@ -11,6 +11,7 @@ import { makeHealthApp } from '../../http/listeners/health.ts'
 import { listenOn } from '../../http/listeners/listening.ts'
 import { makeReadiness } from '../../http/listeners/readiness.ts'
 import { measuredStore } from '../measured-store.ts'
+import { makeInspection } from '../inspection.ts'
 import { announce, sayLostStore, watchCertificates, watchClaims } from '../operator-notices.ts'
 import { openAuditSink } from '../../audit/sinks.ts'
 import type { Logger } from '../../observe/log.ts'
@@ -104,7 +105,7 @@ async function start(
   closing.push(() => workerPool.end())
   sayWorkers(own, 0, size)
 
-  const { reload, settled } = makeReload<ActiveConfiguration>({
+  const { reload, settled, last } = makeReload<ActiveConfiguration>({
     isStopping: () => stopping,
     prepare: surroundings.prepare ?? (() => ({ ok: true, value: prepared })),
     current: () => current,
@@ -132,6 +133,7 @@ async function start(
     readiness: own,
     metrics: metrics.configuration,
     log,
+    clock,
   })
   // A starting worker gets the active configuration: nothing else may be activated meanwhile.
   const reloadAll: Gateway['reload'] = (cause) => workerPool.exclusively(() => reload(cause))
@@ -163,6 +165,16 @@ async function start(
       credentials: { credentials: () => current.adminCredentials?.credentials() ?? [] },
       issuers: () => Object.keys(current.prepared.config.authentication.issuers),
       reload: () => reloadAll('admin'),
+      inspection: makeInspection({
+        activities: async () => (await workerPool.ask('activity', null)).filter((one) => one !== null),
+        endStream: async (requestId) => (await workerPool.ask('endStream', requestId)).includes(true),
+        current: () => current,
+        readiness,
+        lastReload: last,
+        store,
+        workers: size,
+        clock,
+      }),
       log,
       clock,
       requestId: randomUUID,
@@ -183,7 +195,9 @@ async function start(
     reopenAudit: () => audit?.reopen(),
     answers: () => workerPool.answers(),
     // A worker that ended meanwhile attempts it when it has been started again.
-    keysAttempted: () => workerPool.ask('keysAttempted', null).catch(() => undefined),
+    async keysAttempted() {
+      await workerPool.ask('keysAttempted', null).catch(() => undefined)
+    },
     async stop(deadline, served) {
       own.set('shutting-down', 'the gateway is shutting down')
       const stopped = workerPool.stop(deadline)

@@ -19,7 +19,7 @@ import type { Beginning, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import { borrowedLimiter } from './limiter.ts'
 import { reportedReadiness } from './joined.ts'
 
-type Serving = Pick<Assembled, 'running' | 'snapshots' | 'revocations'> & { readonly log: Logger }
+type Serving = Pick<Assembled, 'running' | 'snapshots' | 'revocations' | 'activity' | 'endStream'> & { readonly log: Logger }
 
 // A terminal, or a signal to a process group, reaches all processes; only the primary decides what a worker does.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {})
@@ -33,6 +33,8 @@ let tracing: Tracing | null = null
 
 const handlers: WorkerHandlers = {
   figures: () => metrics.figures(),
+  activity: async () => (await serving.promise).activity(),
+  endStream: async (requestId) => (await serving.promise).endStream(requestId),
   async revocations() {
     const { revocations } = await serving.promise
     // After the stop no request arrives, and the store is closed.
@@ -101,11 +103,17 @@ async function serve({ prepared: checked, files, number, port, worker, workers, 
     bodiesInFlight: Math.max(limits.bodiesInFlight / workers, limits.runBody, limits.body),
   }
   tracing = await loadTracing(process.env, log)
-  await assemble(prepared, log, { primary, tracing }, null, async ({ app, running, snapshots, revocations }) => {
-    await listenOn(app, config.listen.host, port)
-    serving.resolve({ running, snapshots, revocations, log })
-    await call('listening', urlOf(app))
-  })
+  await assemble(
+    prepared,
+    log,
+    { primary, tracing },
+    null,
+    async ({ app, running, snapshots, revocations, activity, endStream }) => {
+      await listenOn(app, config.listen.host, port)
+      serving.resolve({ running, snapshots, revocations, activity, endStream, log })
+      await call('listening', urlOf(app))
+    },
+  )
 }
 
 try {

@@ -16,6 +16,7 @@ import {
   type AdminRoute,
 } from './answers.ts'
 import { isAdmitted, type AdminCredentials } from './credentials.ts'
+import { addInspectionRoutes, type Inspection } from './inspection.ts'
 import { openApiOf } from './openapi.ts'
 import { answer, type AddOperation, type Operation } from './operations.ts'
 import { addRevocationRoutes, type AdminRevocationParts } from './revocations.ts'
@@ -28,6 +29,7 @@ export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly store: AdminRevocationParts['store'] & AdminThreadParts['store']
   readonly credentials: AdminCredentials
   readonly reload: () => Promise<ReloadResult>
+  readonly inspection: Inspection
   readonly log: Logger
   readonly requestId: () => string
 }
@@ -94,12 +96,13 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
 
   const operations: Operation[] = []
   const addOperation: AddOperation = (operation, handle) => {
-    const { method, url, action, query = {} } = operation
+    const { method, url, action, query = {}, bodyLimit } = operation
     operations.push(operation)
     app.route<AdminRoute>({
       method,
       url,
       config: { action, query: Object.keys(query) },
+      ...(bodyLimit === undefined ? {} : { bodyLimit }),
       handler: async (request, reply) => {
         const unread = operation.body === undefined && method !== 'GET' ? bodyRefusal(request) : null
         const result = unread ?? (await handle(request, () => readForm(request, operation)))
@@ -109,6 +112,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
   }
   addRevocationRoutes(addOperation, parts)
   addThreadRoutes(addOperation, parts)
+  addInspectionRoutes(addOperation, parts.inspection)
   addOperation(
     {
       method: 'POST',
@@ -174,10 +178,8 @@ function targetRefusal({ originalUrl, routeOptions }: FastifyRequest): AdminRefu
   if (target === undefined) return refuse('route-unknown')
   if (query === undefined) return null
   const known = routeOptions.config.query ?? []
-  const names = [...new URLSearchParams(query).keys()]
-  return names.length > 0 && names.every((name) => known.includes(name)) && new Set(names).size === names.length
-    ? null
-    : refuse('route-unknown')
+  const names = query.split('&').map((part) => /^(\w+)=/.exec(part)?.[1] ?? '')
+  return names.every((name) => known.includes(name)) && new Set(names).size === names.length ? null : refuse('route-unknown')
 }
 
 function unreadable(code: string | undefined): string {

@@ -254,8 +254,9 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
 
 const NO_PAYLOAD: Payload = { kind: 'none' }
 
-function ownerOf({ permit, caller }: Authorized, tellsOf?: readonly string[]): AnswerOwner {
+function ownerOf({ permit, caller, exchange }: Authorized, tellsOf?: readonly string[]): AnswerOwner {
   return {
+    requestId: exchange.head.id,
     userId: permit.principal.id,
     credential: caller.credential,
     tellsOf,

@@ -9,11 +9,18 @@ import type { EndReason, StreamEnd, StreamMetrics } from '../../observe/metrics.
 import type { AnswerBody, BodyReader } from './answer-body.ts'
 
 export interface AnswerOwner {
+  readonly requestId: string
   readonly userId: string
   readonly credential: Credential | null
   /** What allowed the answer; without a permit, the answer is not checked again. */
   readonly permit?: Permit | undefined
   readonly tellsOf?: readonly string[] | undefined
+}
+
+export interface OpenStream {
+  readonly owner: AnswerOwner
+  /** Milliseconds since the epoch. */
+  readonly openedAt: number
 }
 
 export type AnswerForm = StreamForm | 'plain'
@@ -39,6 +46,9 @@ export interface OpenAnswers {
   endAll(message: string, code: 'shutting-down'): void
   endRevoked(): void
   owners(): readonly AnswerOwner[]
+  streams(): readonly OpenStream[]
+  /** True if a stream of this request was open. */
+  endStream(requestId: string): boolean
   /** Compares owners as objects. */
   endOf(owners: ReadonlySet<AnswerOwner>): void
 }
@@ -62,6 +72,7 @@ const LASTING_MS = 1000
 type LastWord = readonly [message: string, code: EndReason]
 const NO_LONGER_ALLOWED: LastWord = ['You are no longer allowed to do this.', 'not-allowed']
 const EXPIRED: LastWord = ['Your sign-in has expired: sign in again.', 'credential-expired']
+const BY_OPERATOR: LastWord = ['An operator has ended this answer.', 'ended-by-operator']
 const REVOKED: LastWord = ['Your access was revoked: sign in again.', 'credential-invalid']
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
@@ -74,7 +85,8 @@ export function makeOpenAnswers(
 ): OpenAnswers {
   interface Open {
     readonly owner: AnswerOwner
-    readonly isStream: boolean
+    /** Milliseconds since the epoch; null for an answer that is no event stream. */
+    readonly openedAt: number | null
   }
   type End = (word: LastWord) => void
   const open = new Map<End, Open>()
@@ -196,7 +208,7 @@ export function makeOpenAnswers(
     }
     const openedAt = isStream ? performance.now() : 0
     if (isStream) metrics.streamOpened()
-    open.set(end, { owner, isStream })
+    open.set(end, { owner, openedAt: isStream ? clock() : null })
     const closed = (): void => {
       body.destroy()
       clearInterval(keepAlive)
@@ -248,12 +260,18 @@ export function makeOpenAnswers(
     refusal,
     count: () => open.size,
     endAll: (message, code) => {
-      for (const [end, { isStream }] of [...open]) if (isStream) end([message, code])
+      for (const [end, { openedAt }] of [...open]) if (openedAt !== null) end([message, code])
     },
     endRevoked: () => {
       for (const [end, { owner }] of [...open]) {
         if (owner.credential !== null && isRevoked(owner.userId, owner.credential)) end(REVOKED)
       }
+    },
+    streams: () => [...open.values()].flatMap(({ owner, openedAt }) => (openedAt === null ? [] : [{ owner, openedAt }])),
+    endStream(requestId) {
+      const found = [...open].filter(([, { owner, openedAt }]) => openedAt !== null && owner.requestId === requestId)
+      for (const [end] of found) end(BY_OPERATOR)
+      return found.length > 0
     },
     owners: () => [...open.values()].map(({ owner }) => owner),
     endOf: (owners) => {

@@ -99,6 +99,8 @@ const NO_ANSWERS: OpenAnswers = {
   endAll: () => {},
   endRevoked: () => {},
   owners: () => [],
+  streams: () => [],
+  endStream: () => false,
   endOf: () => {},
 }
 
