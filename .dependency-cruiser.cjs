@@ -51,11 +51,15 @@ const ALLOWED = {
     'document/sources.ts',
     'operator',
     'observe',
+    'http/admin/console',
     'http/pipeline',
     'http/listeners',
     'limits/port.ts',
     ...port('administration', 'grants', 'revocations', 'state', 'thread'),
   ],
+  'http/admin/console': ['core', 'observe', 'http/admin/answers.ts', 'http/admin/credentials.ts'],
+  // Runs in a browser.
+  console: [],
   'http/listeners': ['core', 'observe', 'http/pipeline', 'http/upstream', 'tls/settings.ts', ...port('state')],
   snapshot: ['core', 'document', 'config', 'policy', 'auth', 'http', 'audit', 'observe', 'tls', 'limits/port.ts', 'store/port'],
   gateway: [
@@ -142,8 +146,8 @@ const ALSO = {
   'snapshot/assemble-pipeline.ts': ['gateway/operator-notices.ts'],
 }
 
-/** What runs by itself: the program, what applications import, and the process of a worker. */
-const ENTRIES = '^src/(cli|sdk/agent/index|sdk/hooks/index|gateway/workers/worker)[.]ts$'
+/** What runs by itself: the page of the console, the program, what applications import, and the process of a worker. */
+const ENTRIES = '^src/(console/main|cli|sdk/agent/index|sdk/hooks/index|gateway/workers/worker)[.]tsx?$'
 
 const BOTH = 'what scripts and tests both need is in testing/'
 

@@ -11,7 +11,7 @@ import { command, noWords, portOf, required, untilStopped, type Values } from '.
 import { listen, stop } from './http.ts'
 import { escape, INTERACTION_PATH, sendPage, serveInteraction } from './issuer-pages.ts'
 import { memoryStore } from './issuer-store.ts'
-import { CLIENT, signIn } from './sign-in.ts'
+import { CLIENT, CONSOLE_CLIENT, signIn } from './sign-in.ts'
 
 export { signIn }
 
@@ -89,16 +89,17 @@ function makeKey(): object {
 
 function configuration(audience: string, claimsOf: (user: string) => object): object {
   return {
-    clients: [
-      {
-        client_id: CLIENT.id,
-        application_type: 'native',
-        token_endpoint_auth_method: 'none',
-        redirect_uris: [CLIENT.redirectUri],
-        grant_types: ['authorization_code', 'refresh_token'],
-        response_types: ['code'],
-      },
-    ],
+    clients: [CLIENT, CONSOLE_CLIENT].map(({ id, redirectUri }) => ({
+      client_id: id,
+      application_type: 'native',
+      token_endpoint_auth_method: 'none',
+      redirect_uris: [redirectUri],
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    })),
+    // The console reads the role of an operator in the ID token.
+    claims: { openid: ['sub', 'role'] },
+    conformIdTokenClaims: false,
     responseTypes: ['code'],
     // The page redeems its codes from the browser, and is on whatever port is free.
     clientBasedCORS: (_context: unknown, origin: string) => URL.canParse(origin) && new URL(origin).hostname === '127.0.0.1',
@@ -120,7 +121,9 @@ function configuration(audience: string, claimsOf: (user: string) => object): ob
     },
     interactions: { url: (_context: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
     findAccount: (_context: unknown, subject: string) =>
-      ACCOUNTS.has(subject) ? { accountId: subject, claims: () => ({ sub: subject }) } : undefined,
+      ACCOUNTS.has(subject)
+        ? { accountId: subject, claims: () => ({ sub: subject, role: ACCOUNTS.get(subject)?.role }) }
+        : undefined,
     extraTokenClaims: (_context: unknown, { accountId }: { accountId: string }) => claimsOf(accountId),
     renderError: (context: Context, out: { error: string; error_description?: string }) => {
       context.respond = false

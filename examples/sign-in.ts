@@ -4,6 +4,9 @@ import { createHash, randomBytes } from 'node:crypto'
 /** The public client that people sign in with. The issuer accepts any port of a loopback address. */
 export const CLIENT = { id: 'threadwarden-demo', redirectUri: 'http://127.0.0.1/callback', scope: 'openid chat' } as const
 
+/** The public client of the gateway's console. */
+export const CONSOLE_CLIENT = { id: 'threadwarden-console', redirectUri: 'http://127.0.0.1/console/callback' } as const
+
 /** A sign-in takes about eight steps; more means that the pages lead nowhere. */
 const MOST_STEPS = 20
 
@@ -33,7 +36,7 @@ export async function signIn(issuer: string, user: string): Promise<string> {
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   }).toString()
-  const answer = await walk(start, user)
+  const { searchParams: answer } = await walk(start, user, (url) => url.startsWith(`${CLIENT.redirectUri}?`))
   const error = answer.get('error')
   if (error !== null) throw new Error(`the issuer refused the sign-in: ${answer.get('error_description') ?? error}`)
   if (answer.get('state') !== state) throw new Error('the answer belongs to another sign-in: its state differs')
@@ -48,8 +51,8 @@ async function discover(issuer: string): Promise<{ authorization: string; token:
   return { authorization: found.authorization_endpoint, token: found.token_endpoint }
 }
 
-/** Follows redirects and sends forms until the issuer redirects to the client; returns what it says to the client. */
-async function walk(start: URL, user: string): Promise<URLSearchParams> {
+/** Follows redirects and sends forms until the issuer redirects to the client; returns where to. */
+export async function walk(start: URL, user: string, isClients: (url: string) => boolean): Promise<URL> {
   const cookies = new Map<string, Cookie>()
   let url = start
   let form: URLSearchParams | undefined
@@ -62,7 +65,7 @@ async function walk(start: URL, user: string): Promise<URLSearchParams> {
     keepCookies(cookies, response)
     const page = await response.text()
     const location = response.headers.get('location')
-    if (location?.startsWith(`${CLIENT.redirectUri}?`)) return new URL(location).searchParams
+    if (location !== null && isClients(location)) return new URL(location)
     if (location !== null) {
       url = new URL(location, url)
       form = undefined

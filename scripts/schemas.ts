@@ -43,7 +43,7 @@ function valuesSchema(): unknown {
 /** The document as the listener serves it: that operation uses nothing of the gateway. */
 async function openApi(): Promise<unknown> {
   const credential = 'x'.repeat(32)
-  const parts: Partial<AdminParts> = { credentials: { credentials: () => [credential] }, requestId: () => '' }
+  const parts: Partial<AdminParts> = { credentials: { credentials: () => [credential] }, requestId: () => '', console: null }
   const app = makeAdminApp(parts as AdminParts)
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   const answer = await fetch(`${url}/openapi.json`, { headers: { authorization: `Bearer ${credential}` } })

@@ -1,5 +1,6 @@
 /** The configuration schema: source of the types, the checks and the editor schema. Names are stable (docs/reference/configuration.md). */
 import { z } from 'zod'
+import { consoleSchema } from './console-schema.ts'
 import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
@@ -75,6 +76,7 @@ export const configSchema = z
         credentialFile: text
           .optional()
           .describe('A file with one or two bearer tokens, one per line; the gateway reads it on each request.'),
+        console: consoleSchema.optional(),
       })
       .refine(
         (admin) => (admin.credential === undefined) !== (admin.credentialFile === undefined),

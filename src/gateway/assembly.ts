@@ -216,6 +216,7 @@ async function compose(
           store,
           revocations,
           credentials: { credentials: () => current().adminCredentials?.credentials() ?? [] },
+          console: config.admin.console ?? null,
           issuers: () => Object.keys(current().prepared.config.authentication.issuers),
           reload: () => reload('admin'),
           inspection: makeInspection({

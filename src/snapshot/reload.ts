@@ -127,6 +127,7 @@ const FIXED = [
   '/health/port',
   '/admin/host',
   '/admin/port',
+  '/admin/console',
   '/ownership/store',
   '/ownership/postgres',
   '/limits/headers',

@@ -76,6 +76,7 @@ export async function startAdmin(t: Test, reload: () => ReloadResult = () => UNC
     credentials: makeAdminCredentials({ credentialFile }, new Sources(), (message) =>
       log.error({ detail: message }, 'credentials'),
     ),
+    console: null,
     issuers: () => ['corp', 'partner'],
     reload: () => Promise.resolve(reload()),
     inspection: NO_GATEWAY,

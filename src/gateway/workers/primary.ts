@@ -163,6 +163,7 @@ async function start(
         },
       },
       credentials: { credentials: () => current.adminCredentials?.credentials() ?? [] },
+      console: config.admin.console ?? null,
       issuers: () => Object.keys(current.prepared.config.authentication.issuers),
       reload: () => reloadAll('admin'),
       inspection: makeInspection({

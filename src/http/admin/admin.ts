@@ -6,6 +6,7 @@ import { isRefusal, refuse } from '../../core/reasons.ts'
 import type { Logger } from '../../observe/log.ts'
 import {
   bodyRefusal,
+  note,
   readBody,
   refusalOf,
   send,
@@ -15,6 +16,7 @@ import {
   type AdminRequest,
   type AdminRoute,
 } from './answers.ts'
+import { addConsole, type Console, type ConsoleSettings } from './console/console.ts'
 import { isAdmitted, type AdminCredentials } from './credentials.ts'
 import { addInspectionRoutes, type Inspection } from './inspection.ts'
 import { openApiOf } from './openapi.ts'
@@ -28,6 +30,8 @@ import { OPERATOR_LISTENER, readAllLines } from '../listeners/listening.ts'
 export interface AdminParts extends AdminRevocationParts, AdminThreadParts {
   readonly store: AdminRevocationParts['store'] & AdminThreadParts['store']
   readonly credentials: AdminCredentials
+  /** Null without a console. */
+  readonly console: ConsoleSettings | null
   readonly reload: () => Promise<ReloadResult>
   readonly inspection: Inspection
   readonly log: Logger
@@ -72,7 +76,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     // A target that the router can't read must not get an answer without a credential.
     frameworkErrors: (_error, request, reply) =>
-      void respond(request, reply, accessRefusal(request, parts.credentials) ?? refuse('route-unknown')),
+      void respond(request, reply, credentialRefusal(request, parts.credentials) ?? refuse('route-unknown')),
     clientErrorHandler: (error, socket) => {
       if (!socket.writable) socket.destroy()
       else socket.end(unreadable(error.code))
@@ -82,10 +86,16 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
   app.decorateRequest('audited', null)
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
-  app.addHook('onRequest', async (request, reply) => {
-    request.audited = { client: request.ip, about: {} }
-    const refusal = accessRefusal(request, parts.credentials) ?? targetRefusal(request)
-    return refusal === null ? undefined : respond(request, reply, refusal)
+  const { credentials, clock } = parts
+  const operators = parts.console === null ? null : addConsole(app, { settings: parts.console, credentials, log, clock, respond })
+  // After the plugin of the console has read the cookies.
+  app.after(() => {
+    app.addHook('onRequest', async (request, reply) => {
+      request.audited = { client: request.ip, about: {} }
+      const isOpen = request.routeOptions.config.isOpen === true
+      const refusal = (isOpen ? null : admit(request, credentials, operators)) ?? targetRefusal(request)
+      return refusal === null ? undefined : respond(request, reply, refusal)
+    })
   })
   app.setErrorHandler((error, request, reply) => {
     const refusal = refusalOf(error)
@@ -101,7 +111,7 @@ export function makeAdminApp(parts: AdminParts): FastifyInstance {
     app.route<AdminRoute>({
       method,
       url,
-      config: { action, query: Object.keys(query) },
+      config: { action, query: Object.keys(query), changes: method !== 'GET' && operation.changes !== false },
       ...(bodyLimit === undefined ? {} : { bodyLimit }),
       handler: async (request, reply) => {
         const unread = operation.body === undefined && method !== 'GET' ? bodyRefusal(request) : null
@@ -159,11 +169,23 @@ function readForm<Body extends z.ZodType>(request: AdminRequest, { body, form }:
   return { ...refuse('body-unexpected'), ...(text === undefined ? {} : { text }) }
 }
 
-function accessRefusal(request: FastifyRequest, { credentials }: AdminCredentials): AdminRefusal | null {
+/** Admits an operator by the session of the console, or by the credential. */
+function admit(request: FastifyRequest, credentials: AdminCredentials, operators: Console | null): AdminRefusal | null {
+  const operator = request.headers.authorization === undefined ? (operators?.operatorOf(request) ?? null) : null
+  if (operator === null) return credentialRefusal(request, credentials)
+  if (isRefusal(operator)) return operator
+  note(request, { operator: operator.name })
+  return null
+}
+
+function credentialRefusal(request: FastifyRequest, { credentials }: AdminCredentials): AdminRefusal | null {
   // Operators' tools send no Origin. A page in an operator's browser does, also with a host name rebound to this address.
   if (request.headers.origin !== undefined) return refuse('origin-not-listed')
   const lines = request.raw.headersDistinct['authorization'] ?? []
-  if (isAdmitted(lines, credentials())) return null
+  if (isAdmitted(lines, credentials())) {
+    note(request, { operator: 'credential' })
+    return null
+  }
   return refuse(lines.length === 0 ? 'credential-missing' : 'token-malformed')
 }
 

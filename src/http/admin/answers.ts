@@ -11,6 +11,10 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     action?: string
+    /** True for a route that answers without a credential. */
+    isOpen?: boolean
+    /** False for a route that changes nothing. */
+    changes?: boolean
     /** Names that a query may have. */
     query?: readonly string[]
   }
@@ -23,6 +27,8 @@ export interface Audited {
 }
 
 export interface About {
+  /** Who did it: `credential`, or `openid:` and the subject. */
+  readonly operator?: string
   readonly target?: string
   readonly thread?: string
   readonly scope?: string

@@ -74,11 +74,15 @@ function credentialsIn(text: string, where: string, most: number): readonly stri
 
 export function isAdmitted(lines: readonly string[], credentials: readonly string[]): boolean {
   const [line = ''] = lines
-  if (lines.length !== 1 || !line.startsWith('Bearer ')) return false
-  const given = digest(line.slice('Bearer '.length))
+  return lines.length === 1 && line.startsWith('Bearer ') && hasCredential(line.slice('Bearer '.length), credentials)
+}
+
+/** In the same time for each wrong one. */
+export function hasCredential(text: string, credentials: readonly string[]): boolean {
+  const given = digest(text)
   return credentials.map((one) => timingSafeEqual(digest(one), given)).includes(true)
 }
 
 function digest(text: string): Buffer {
-  return createHash('sha256').update(text, 'latin1').digest()
+  return createHash('sha256').update(text).digest()
 }

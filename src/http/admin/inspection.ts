@@ -186,6 +186,7 @@ export function addInspectionRoutes(addOperation: AddOperation, inspection: Insp
       action: 'explain',
       summary: 'Explains by the active policy how a request is decided. It sends nothing, and changes nothing.',
       body: questionForm,
+      changes: false,
       // A line of the audit log, or the claims of a large token.
       bodyLimit: 64 * 1024,
       form: EXPLAIN_FORM,

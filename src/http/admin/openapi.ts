@@ -28,7 +28,7 @@ const HEADERS: Partial<Record<number, Readonly<Record<string, { readonly schema:
   503: { 'retry-after': { schema: { type: 'string' } } },
 }
 
-export function openApiOf(operations: readonly Operation[]) {
+export function openApiOf(operations: readonly Operation[]): ReturnType<typeof createDocument> {
   const paths: Record<string, Record<string, ZodOpenApiOperationObject>> = {}
   for (const operation of operations) {
     const path = operation.url.replaceAll(/:(\w+)/g, '{$1}')

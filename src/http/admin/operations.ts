@@ -27,6 +27,8 @@ export interface Operation<Body extends z.ZodType = z.ZodType, Answers extends A
   /** By name. Each may come once; any other name is refused. */
   readonly query?: Readonly<Record<string, z.ZodType>>
   readonly body?: Body
+  /** False for a request with a body that changes nothing: viewers may send it. */
+  readonly changes?: false
   /** In bytes; by default that of the listener, 4 KiB. */
   readonly bodyLimit?: number
   /** What to write in a body, for the author of a wrong one. */

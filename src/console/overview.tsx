@@ -1,0 +1,156 @@
+/** Health, pending conditions, the active configuration, issuers, upstreams and certificates. */
+import { ask, type Status } from './api.ts'
+import { Confirmed, Fault, PolicyFile, Time, usePolled } from './parts.tsx'
+
+export function Overview({ mayChange }: { readonly mayChange: boolean }) {
+  const { answer: status, fault, again } = usePolled<Status>('/status')
+  if (status === null) return <Fault text={fault} />
+  const { configuration, lastReload } = status
+  const pending = Object.entries(status.pending)
+  const notes = Object.entries(status.notes)
+  return (
+    <>
+      <Fault text={fault} />
+      <section>
+        <h2>Health</h2>
+        <p>
+          <strong class={status.ready ? 'good' : 'bad'}>{status.ready ? 'Ready' : 'Not ready'}</strong>, version {status.version},{' '}
+          {status.workers} {status.workers === 1 ? 'process' : 'processes'}, started <Time at={status.startedAt} />
+        </p>
+        {pending.length + notes.length === 0 ? null : (
+          <ul>
+            {pending.map(([name, text]) => (
+              <li key={name} class="bad">
+                <strong>{name}</strong>: {text}
+              </li>
+            ))}
+            {notes.map(([name, text]) => (
+              <li key={name}>
+                <strong>{name}</strong>: {text}
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      <section>
+        <h2>Configuration</h2>
+        <dl>
+          <div>
+            <dt>Hash</dt>
+            <dd>
+              <code>{configuration.digest.slice(0, 16)}</code>, generation {configuration.generation}
+            </dd>
+          </div>
+          <div>
+            <dt>Enforcement</dt>
+            <dd>{configuration.enforcement}</dd>
+          </div>
+          <div>
+            <dt>Policy</dt>
+            <dd>
+              <PolicyFile {...configuration.policy} />
+            </dd>
+          </div>
+          <div>
+            <dt>Last reload</dt>
+            <dd>
+              {lastReload === null ? (
+                'none since the start'
+              ) : (
+                <>
+                  <span class={lastReload.outcome === 'refused' ? 'bad' : ''}>{lastReload.outcome}</span>,{' '}
+                  <Time at={lastReload.at} />, by {lastReload.cause}
+                </>
+              )}
+            </dd>
+          </div>
+        </dl>
+        {lastReload === null || lastReload.faults.length === 0 ? null : (
+          <ul>
+            {lastReload.faults.map((one) => (
+              <li key={one} class="bad">
+                {one}
+              </li>
+            ))}
+          </ul>
+        )}
+        <Confirmed
+          label="Reload"
+          question="Reload the configuration? An invalid one changes nothing."
+          act={() => ask('/reload', 'POST')}
+          onDone={again}
+          disabled={!mayChange}
+        />
+      </section>
+      <section>
+        <h2>Issuers</h2>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Issuer</th>
+              <th scope="col">Keys</th>
+              <th scope="col">Fetched</th>
+              <th scope="col">Key ids</th>
+            </tr>
+          </thead>
+          <tbody>
+            {status.issuers.map(({ key, issuer, state, fetchedAt, keys }) => (
+              <tr key={key}>
+                <th scope="row">{key}</th>
+                <td>{issuer}</td>
+                <td class={state === 'usable' ? 'good' : 'bad'}>{state}</td>
+                <td>{fetchedAt === null ? 'from the configuration' : <Time at={fetchedAt} />}</td>
+                <td>{keys.join(', ')}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      <section>
+        <h2>Upstreams</h2>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">Key</th>
+              <th scope="col">Path</th>
+              <th scope="col">Transport</th>
+            </tr>
+          </thead>
+          <tbody>
+            {status.upstreams.map(({ key, publicPath, transport }) => (
+              <tr key={key}>
+                <th scope="row">{key === '' ? 'upstream' : key}</th>
+                <td>{publicPath}</td>
+                <td class={transport === null ? 'bad' : ''}>{transport ?? 'unknown'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+      {status.certificates.length === 0 ? null : (
+        <section>
+          <h2>Certificates</h2>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Setting</th>
+                <th scope="col">Expires</th>
+              </tr>
+            </thead>
+            <tbody>
+              {status.certificates.map(({ name, expiresAt }) => (
+                <tr key={name}>
+                  <th scope="row">{name}</th>
+                  <td class={Date.parse(expiresAt) < Date.now() ? 'bad' : ''}>
+                    <Time at={expiresAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+    </>
+  )
+}

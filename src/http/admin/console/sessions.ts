@@ -1,0 +1,67 @@
+/** Sessions of operators in browsers. They are in memory: a restart ends them. */
+import { randomBytes } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+export interface Operator {
+  /** For the log: who did it. */
+  readonly name: string
+  /** A viewer changes nothing. */
+  readonly role: 'operator' | 'viewer'
+}
+
+export interface Sessions {
+  /** Always under a new id, which no other page can have set before (session fixation). */
+  begin(request: FastifyRequest, reply: FastifyReply, operator: Operator): void
+  of(request: FastifyRequest): Operator | null
+  end(request: FastifyRequest, reply: FastifyReply): void
+}
+
+interface Session {
+  readonly operator: Operator
+  readonly endsAt: number
+  idleAt: number
+}
+
+const IDLE_MS = 30 * 60_000
+const LONGEST_MS = 8 * 3600_000
+/** Most sessions; the oldest ends for a new one. */
+const MOST = 100
+
+/**
+ * @param isSecure whether browsers reach the console by HTTPS
+ * @param clock milliseconds since the epoch
+ */
+export function makeSessions(isSecure: boolean, clock: () => number): Sessions {
+  // RFC 6265bis §4.1.3.2: no other host and no page without TLS can set a cookie of this name.
+  const cookie = isSecure ? '__Host-threadwarden' : 'threadwarden'
+  const options = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure } as const
+  const sessions = new Map<string, Session>()
+  const idOf = ({ cookies }: FastifyRequest): string => cookies[cookie] ?? ''
+  return {
+    begin(request, reply, operator) {
+      sessions.delete(idOf(request))
+      const id = randomBytes(32).toString('base64url')
+      const now = clock()
+      sessions.set(id, { operator, endsAt: now + LONGEST_MS, idleAt: now + IDLE_MS })
+      const [oldest] = sessions.keys()
+      if (sessions.size > MOST && oldest !== undefined) sessions.delete(oldest)
+      void reply.setCookie(cookie, id, options)
+    },
+    of(request) {
+      const id = idOf(request)
+      const session = sessions.get(id)
+      if (session === undefined) return null
+      const now = clock()
+      if (now >= session.endsAt || now >= session.idleAt) {
+        sessions.delete(id)
+        return null
+      }
+      session.idleAt = now + IDLE_MS
+      return session.operator
+    },
+    end(request, reply) {
+      sessions.delete(idOf(request))
+      void reply.clearCookie(cookie, options)
+    },
+  }
+}
