@@ -191,6 +191,26 @@ export const RULES: readonly RemovableRule[] = [
     ...never('request.headers.origin !== undefined', "return refuse('origin-not-listed')"),
     first: 'test/http/admin*.test.ts',
   },
+  {
+    rule: 'a page of another origin does nothing with the session of an operator',
+    file: 'http/admin/console/console.ts',
+    ...never('!own.isOwnHost(request) || !own.isOwnPage(request)', 'return null'),
+    first: 'test/http/console.test.ts',
+  },
+  {
+    rule: 'a sign-in begins a session with a new id',
+    file: 'http/admin/console/sessions.ts',
+    present: "const id = randomBytes(32).toString('base64url')",
+    removed: "const id = idOf(request) === '' ? randomBytes(32).toString('base64url') : idOf(request)",
+    first: 'test/http/console.test.ts',
+  },
+  {
+    rule: 'a viewer changes nothing',
+    file: 'http/admin/console/console.ts',
+    present: "return operator.role === 'viewer' && changes ? refuse('operator-only') : operator",
+    removed: "return changes === null ? refuse('operator-only') : operator",
+    first: 'test/http/console.test.ts',
+  },
   // jwt
   {
     rule: 'keys are not asked for again during the pause',
@@ -225,8 +245,8 @@ export const RULES: readonly RemovableRule[] = [
   {
     rule: 'a grant is for a user or for a group, and has no other key',
     file: 'operator/grant-form.ts',
-    present: 'if (Object.keys(others).length > 0 || (user === undefined) === (group === undefined)) return { fault: FORM }',
-    removed: '',
+    present: 'const isOne = ({ user, group }: GranteeKeys): boolean => (user === undefined) !== (group === undefined)',
+    removed: 'const isOne = ({ user, group }: GranteeKeys): boolean => user !== null || group !== null',
     first: 'test/http/grants*.test.ts',
   },
   // policy

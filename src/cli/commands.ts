@@ -17,6 +17,7 @@ export const PROGRAM: CommandGroup = {
     diff: command('shows which decisions change from one policy to another', () => import('./diff.ts')),
     test: command('tests a policy against test files', () => import('./test.ts')),
     health: command('asks whether a running gateway is healthy', () => import('./health.ts')),
+    top: command('shows refusals and open streams of a running gateway, again and again', () => import('./top.ts')),
     doctor: command('checks the store, the issuers, the upstreams and the running gateway', () => import('./doctor.ts')),
     revoke: command('revokes tokens before they expire', () => import('./revoke.ts')),
     completion: command('prints a completion script for a shell', async () => {

@@ -33,7 +33,8 @@ void test('the package has what the program reads and what applications import',
   const needed = [
     ...['LICENSE', 'README.md', 'CHANGELOG.md', 'package.json', PACKAGE.bin['threadwarden'] ?? ''],
     ...globSync(['policies/*.yaml', 'policies/*.schema.json', 'config/*'], { cwd: ROOT }),
-    ...globSync('src/**/*.ts', { cwd: ROOT }).map((file) => file.replace(/^src\/(.*)\.ts$/, 'dist/$1.js')),
+    ...globSync('src/**/*.{ts,tsx}', { cwd: ROOT }).map((file) => file.replace(/^src\/(.*)\.tsx?$/, 'dist/$1.js')),
+    ...globSync('src/console/*.{css,svg}', { cwd: ROOT }).map((file) => file.replace(/^src/, 'dist')),
   ]
   for (const file of needed) t.ok(PACKED.includes(file), file)
   for (const target of Object.values(PACKAGE.exports).flatMap((one) => (typeof one === 'string' ? [one] : Object.values(one)))) {
@@ -48,7 +49,7 @@ void test('the package has what the program reads and what applications import',
 
 void test('the package has nothing else', (t) => {
   const allowed =
-    /^(?:LICENSE|README\.md|CHANGELOG\.md|package\.json|config\/threadwarden\.(?:yaml|schema\.json)|policies\/[\w-]+(?:\.yaml|\.schema\.json)|dist\/.+\.js|dist\/(?:jwt|sdk)\/.+\.d\.ts)$/
+    /^(?:LICENSE|README\.md|CHANGELOG\.md|package\.json|config\/threadwarden\.(?:yaml|schema\.json)|policies\/[\w-]+(?:\.yaml|\.schema\.json)|dist\/.+\.js|dist\/console\/[\w-]+\.(?:css|svg)|dist\/(?:jwt|sdk)\/.+\.d\.ts)$/
   t.same(
     PACKED.filter((path) => !allowed.test(path)),
     [],
