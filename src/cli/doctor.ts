@@ -15,11 +15,11 @@ const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
 
 const OPTIONS = {
   config: CONFIG,
-  timeout: { ...value('TIME', 'the time limit of one check; a fetch of keys may take 11s, a run 60s'), default: '5s' },
+  timeout: { ...value('TIME', 'the time limit of one check; a fetch of keys may take 11s, a run 150s'), default: '5s' },
   'token-file': value('FILE', "a file with a caller's token, to send requests as that caller"),
   url: value('URL', "the gateway's URL for clients, with the first upstream's path (default: from the configuration)"),
   run: value('AGENT', 'runs this agent once through the gateway and checks that events arrive one by one; leaves a new thread'),
-  message: value('TEXT', 'the message to the agent'),
+  message: value('TEXT', 'the message to the agent; one for which it is quiet for a minute checks the time-outs of proxies'),
   json: jsonFlag('{"healthy", "counts", "findings"}'),
 } as const
 

@@ -198,7 +198,7 @@ void test('headers as large as the gateway takes pass the proxy before it, or th
   const { of } = await examined(t, {}, { wishes: { url } })
   t.match(of('gateway.headers'), {
     level: 'problem',
-    message: /refuses headers of 14KiB with 431/,
+    message: /refuses headers of 15KiB with 431/,
     remedy: /large_client_header_buffers/,
   })
   const upstream = await startUpstream(json(INFO))

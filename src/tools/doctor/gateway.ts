@@ -170,24 +170,37 @@ async function preflights(subject: Subject, signal: AbortSignal): Promise<Result
 /** The most that the doctor sends, in bytes: more than the default limits of proxies. */
 const LARGE_BODY = 4 * 1024 ** 2
 
-/** nginx, for example, refuses bodies of more than 1 MiB by default. A string is no run input, so nothing runs. */
+/**
+ * nginx, for example, refuses bodies of more than 1 MiB by default. Without a token the gateway answers before the body has come, and
+ * a proxy that does not hold bodies back passes that answer on. The key that is there twice is at the end: the gateway reads all of
+ * the body, and nothing runs.
+ */
 async function takesLargeBodies(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { config, mount, wishes } = subject
   if (wishes.url === null) return []
   const bytes = Math.min(LARGE_BODY, config.limits.runBody)
+  const { token, run } = wishes
+  const frame = '{"id":"","id":1}'
+  const body = frame.replace('""', `"${'x'.repeat(bytes - frame.length)}"`)
   return atBase(subject, async (base) => {
-    const url = mount.agentId === null ? `${base}/agent/threadwarden-doctor/run` : base
-    const heard = await ask(url, { method: 'POST', body: 'x'.repeat(bytes - 2) }, signal)
-    if (heard.status !== 413 || codeIn(heard) !== '') return ok(`a body of ${sizeText(bytes)} reaches the gateway`)
+    const agentId = run?.agentId ?? 'threadwarden-doctor'
+    const url = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
+    const heard = await ask(url, { method: 'POST', text: body, headers: bearer(token) }, signal)
+    // The gateway's own refusals have a code.
+    if (heard.status < 400 || codeIn(heard) !== '') {
+      return heard.status === 401
+        ? ok(`a body of ${sizeText(bytes)} is not refused before the gateway asks for a token`)
+        : ok(`a body of ${sizeText(bytes)} reaches the gateway`)
+    }
     return problem(
-      `a proxy before the gateway refuses a body of ${sizeText(bytes)} with 413: long conversations fail`,
-      'increase the body limit of the proxy to limits.runBody (nginx: client_max_body_size)',
+      `a proxy before the gateway refuses a body of ${sizeText(bytes)} with ${heard.status}: long conversations fail`,
+      'increase the body limit of the proxy to limits.runBody (nginx: client_max_body_size, Caddy: request_body max_size)',
     )
   })
 }
 
 /** Bytes of limits.headers that are left for what proxies on the way add. */
-const ROOM_FOR_PROXIES = 2048
+const ROOM_FOR_PROXIES = 1024
 
 /** Tokens with many groups are long, and HAProxy, for example, takes no head of 16 KiB by default. */
 async function takesLargeHeaders(subject: Subject, signal: AbortSignal): Promise<Results> {
@@ -211,7 +224,7 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
     return notChecked('this check needs a token of a caller', 'pass one with --token-file')
   }
   return atBase(subject, async (base) => {
-    const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` }
+    const headers = bearer(token)
     const route = await ask(`${base}/info`, { headers }, signal, subject.listener)
     const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal, subject.listener)
     const wrong = [wrongFor('GET /info', route), wrongFor('POST {"method":"info"}', envelope)].filter((one) => one !== null)
@@ -221,6 +234,10 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
       `${token === null ? '' : 'see issuers.token; if the token is accepted there, '}the log line of the request has the reason: docs/reference/errors.md explains each reason`,
     )
   })
+}
+
+function bearer(token: string | null): Readonly<Record<string, string>> {
+  return token === null ? {} : { authorization: `Bearer ${token}` }
 }
 
 function wrongFor(what: string, heard: HttpAnswer): string | null {

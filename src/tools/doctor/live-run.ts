@@ -8,10 +8,15 @@ import { type Check, type Results, type Subject, UNSHOWN } from './subject.ts'
 import type { UpstreamAnswerHeaders } from '../../core/wire/headers.ts'
 import { upstreamRequest } from '../../http/upstream/upstream.ts'
 
-const LONGEST_RUN_MS = 60_000
+const LONGEST_RUN_MS = 150_000
+
+/** A silence that agents with slow tools make, and that proxies cut by default: nginx after 60 s. */
+const QUIET_MS = 60_000
 
 /** A shorter run shows nothing about proxies on the way. */
 const LONG_ENOUGH_MS = 500
+
+const ONE_SECOND_MS = 1000
 
 /** Events that arrived within this time of each other arrived in one piece. */
 const ONE_PIECE_MS = 50
@@ -24,6 +29,10 @@ interface Course {
   readonly first: number
   readonly last: number
   readonly events: number
+  /** The longest time without an event; comments are none. */
+  readonly silence: number
+  /** The time without a byte before a break. */
+  readonly sinceByte: number
   readonly error: boolean
   readonly brokeOff: boolean
 }
@@ -62,7 +71,7 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
     return problem('a proxy compresses the stream of events, which delays events', 'switch off compression for text/event-stream')
   }
   const course = await follow(answer.body as AsyncIterable<Buffer>, sent)
-  const findings: Result[] = [judge(course)]
+  const findings: Result[] = [judge(course), { ...judgeSilence(course), check: 'gateway.silence' }]
   // nginx obeys the header and removes it, so behind a proxy its absence means nothing.
   if (wishes.url === null && headers['x-accel-buffering'] !== 'no') {
     findings.push(
@@ -104,35 +113,44 @@ function refused(heard: HttpAnswer): Result {
 }
 
 async function follow(body: AsyncIterable<Buffer>, sent: number): Promise<Course> {
-  let [first, last, events, bytes] = [0, 0, 0, 0]
+  let [first, last, events, bytes, silence, heard] = [0, 0, 0, 0, 0, 0]
+  const now = (): number => performance.now() - sent
   let text = ''
   let error = false
+  let isOver = false
   let brokeOff = false
   try {
     for await (const chunk of body) {
       bytes += chunk.length
+      heard = now()
       if (bytes > MAX_BYTES) break
       const lines = (text + chunk.toString('latin1')).split('\n')
       text = lines.pop() ?? ''
       // SSE comments keep a stream alive and are not events.
       const came = lines.filter((line) => line.startsWith('data:'))
       error ||= came.some((line) => /"type": *"RUN_ERROR"/.test(line))
+      isOver ||= came.some((line) => /"type": *"RUN_(?:FINISHED|ERROR)"/.test(line))
       if (came.length === 0) continue
-      last = performance.now() - sent
-      if (events === 0) first = last
+      if (events === 0) first = heard
+      else silence = Math.max(silence, heard - last)
+      last = heard
       events += came.length
     }
   } catch {
     brokeOff = true
   }
-  return { first, last: brokeOff ? performance.now() - sent : last, events, error, brokeOff }
+  // Caddy, for example, ends a stream that it gives up like a whole one.
+  brokeOff ||= events > 0 && !isOver
+  const end = now()
+  return { first, last: brokeOff ? end : last, events, silence, sinceByte: end - heard, error, brokeOff }
 }
 
-function judge({ first, last, events, error, brokeOff }: Course): Result {
+function judge({ first, last, events, sinceByte, error, brokeOff }: Course): Result {
   if (brokeOff) {
+    const quiet = sinceByte < ONE_SECOND_MS ? '' : `, when it had been quiet for ${seconds(sinceByte)}`
     return problem(
-      `the stream broke off after ${seconds(last)} and ${events} ${events === 1 ? 'event' : 'events'}`,
-      'look for a proxy with a time-out shorter than streams.keepAlive, and look in the log of the gateway',
+      `the stream broke off after ${seconds(last)} and ${events} ${events === 1 ? 'event' : 'events'}${quiet}`,
+      'increase the time-outs of proxies above streams.keepAlive (nginx: proxy_read_timeout, HAProxy: timeout server, Caddy: read_timeout), and look in the log of the gateway',
     )
   }
   if (error) return warning(`the run ended with an error after ${seconds(last)}`, 'look in the log of the runtime')
@@ -146,6 +164,15 @@ function judge({ first, last, events, error, brokeOff }: Course): Result {
     )
   }
   return ok(`events arrive one by one: the first after ${seconds(first)}, the last of ${events} after ${seconds(last)}`)
+}
+
+function judgeSilence({ silence, brokeOff }: Course): Result {
+  if (brokeOff) return notChecked('the stream broke off')
+  if (silence >= QUIET_MS) return ok(`a stream that is quiet for ${seconds(silence)} is not cut`)
+  return notChecked(
+    `the agent was never quiet for ${seconds(QUIET_MS)}, so no time-out of a proxy was reached`,
+    'pass --message with a text for which the agent needs more than a minute',
+  )
 }
 
 export const STREAMS_CHECK: Check = { name: 'upstream.streams', run: look }

@@ -57,6 +57,8 @@ interface Asked {
   readonly method?: 'GET' | 'POST' | 'OPTIONS'
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Json
+  /** A body that JSON.stringify would not write. */
+  readonly text?: string
 }
 
 /**
@@ -66,15 +68,15 @@ interface Asked {
  */
 export async function ask(
   url: string,
-  { method = 'GET', headers = {}, body }: Asked,
+  { method = 'GET', headers = {}, body, text = body === undefined ? undefined : JSON.stringify(body) }: Asked,
   signal: AbortSignal,
   dispatcher?: Dispatcher,
 ): Promise<HttpAnswer> {
   try {
     const answer = await request(url, {
       method,
-      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { ...headers, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
+      ...(text === undefined ? {} : { body: text }),
       ...(dispatcher === undefined ? {} : { dispatcher }),
       signal,
     })
