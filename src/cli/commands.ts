@@ -19,6 +19,10 @@ export const PROGRAM: CommandGroup = {
     health: command('asks whether a running gateway is healthy', () => import('./health.ts')),
     top: command('shows refusals and open streams of a running gateway, again and again', () => import('./top.ts')),
     doctor: command('checks the store, the issuers, the upstreams and the running gateway', () => import('./doctor.ts')),
+    'support-bundle': command(
+      'writes a file for the person who helps, without secrets, names and ids',
+      () => import('./support-bundle.ts'),
+    ),
     revoke: command('revokes tokens before they expire', () => import('./revoke.ts')),
     completion: command('prints a completion script for a shell', async () => {
       return { command: (await import('./completion.ts')).completionFor(PROGRAM) }

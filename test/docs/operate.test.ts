@@ -45,6 +45,11 @@ void test('why was a request refused', async (t) => {
   })
 })
 
+void test('support bundle', async (t) => {
+  const { options } = await operating(t)
+  await runBlocks(t, 'docs/how-to/operate/support-bundle.md', options)
+})
+
 void test('alerts', async (t) => {
   const { options, run } = await operating(t)
   await run('alice', 'team-plan')
