@@ -17,6 +17,23 @@ void test('connect with an unknown id is an empty event stream, in every setting
   }
 })
 
+void test('with x-threadwarden-quiet the empty stream stays open so long, with keep-alive comments', async (t) => {
+  const config = { streams: { keepAlive: '400ms' } }
+  const { base, alice, upstream } = await gated(t, events({ type: 'SECRET' }), { config })
+  const connect = async (quiet: string) => {
+    const headers = { 'x-threadwarden-quiet': quiet }
+    return call(`${base}/agent/default/connect`, { token: alice, body: runInput('t1'), headers })
+  }
+  const began = performance.now()
+  const answer = await connect('1')
+  t.ok(performance.now() - began >= 999)
+  t.match(answer.text, /^: quiet\n\n(?:: keep-alive\n\n)+: over\n\n$/)
+  t.equal(answer.headers.get('x-accel-buffering'), 'no')
+  t.equal(answer.headers.get('cache-control'), 'no-cache, no-transform')
+  for (const wrong of ['0', '301', '1.5', '-1', 'x', '1, 1']) t.equal((await connect(wrong)).text, '', wrong)
+  t.same(upstream.requests, [])
+})
+
 void test('where /info names the managed platform it is a 204', async (t) => {
   for (const info of [
     { ...INFO, mode: 'intelligence' },

@@ -6,7 +6,10 @@ import type { Grants } from '../admin/grants.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
 import type { Rewriter } from '../lists/rewriter.ts'
 import type { Rewritten } from '../lists/rewriting.ts'
+import type { HeaderLines } from '../../core/wire/headers.ts'
+import { ArrivingBody } from '../upstream/answer-body.ts'
 import type { Delivered, Forwarder } from '../upstream/forward.ts'
+import type { UpstreamAnswer } from '../upstream/upstream.ts'
 import type { Answer } from './answer.ts'
 import type { SharedBudget } from './request-body.ts'
 import type { Authorized, Forward } from './stages.ts'
@@ -81,7 +84,9 @@ export function makeForward(parts: ForwardingParts): Forward {
     if (isBridged(upstream, client)) parts.onBridged(client)
     if (!permit.answerEmpty) return forwarder.pass(request, onPermitted)
     onPermitted()
-    return Promise.resolve(emptyThread(upstream))
+    const quiet = quietTime(exchange.head.lines)
+    if (quiet === null || upstream.managed) return Promise.resolve(emptyThread(upstream))
+    return Promise.resolve(forwarder.deliver(quietThread(quiet), request))
   }
 }
 
@@ -93,4 +98,28 @@ function emptyThread({ managed }: RuntimeFacts): Answer {
     headers: { 'content-type': 'text/event-stream', 'cache-control': 'no-cache, no-transform', 'x-accel-buffering': 'no' },
     body: '',
   }
+}
+
+/** Seconds for which an empty thread stays open. `threadwarden doctor` asks for it, to see what a proxy does to a quiet stream. */
+export const QUIET_HEADER = 'x-threadwarden-quiet'
+export const LONGEST_QUIET_SECONDS = 300
+/** SSE comments, which clients skip. */
+export const QUIET_BEGINS = ': quiet'
+export const QUIET_ENDS = ': over'
+
+function quietTime(lines: HeaderLines): number | null {
+  const [value = '', ...more] = lines.get(QUIET_HEADER) ?? []
+  const seconds = /^\d{1,3}$/.test(value) && more.length === 0 ? Number(value) : 0
+  return seconds === 0 || seconds > LONGEST_QUIET_SECONDS ? null : seconds * 1000
+}
+
+/** Delivered like an answer of the upstream, so keep-alive comments, revocation and shutdown are the same. */
+function quietThread(milliseconds: number): UpstreamAnswer {
+  const timer = setTimeout(() => {
+    body.push(Buffer.from(`${QUIET_ENDS}\n\n`))
+    body.finish()
+  }, milliseconds)
+  const body = new ArrivingBody({ pause() {}, resume() {}, abort: () => clearTimeout(timer) })
+  body.push(Buffer.from(`${QUIET_BEGINS}\n\n`))
+  return { outcome: 'answered', status: 200, headers: { 'content-type': 'text/event-stream' }, body }
 }
