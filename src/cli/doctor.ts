@@ -1,7 +1,19 @@
 /** `threadwarden doctor`: checks everything around a gateway as a client would, and reports problems. */
 import { duration } from '../document/quantities.ts'
 import { examine } from '../tools/doctor/examine.ts'
-import { isFault, notChecked, ok, problem, warning, type Finding, type Result, asData, report } from '../tools/doctor/finding.ts'
+import {
+  isFault,
+  notChecked,
+  ok,
+  problem,
+  seconds,
+  warning,
+  type Finding,
+  type Result,
+  asData,
+  report,
+} from '../tools/doctor/finding.ts'
+import { LONGEST_QUIET_MS } from '../tools/doctor/quiet-stream.ts'
 import type { Machine, Wishes } from '../tools/doctor/subject.ts'
 import { faultLine } from '../document/fault.ts'
 import { ownAddresses } from '../http/upstream/exposure.ts'
@@ -15,11 +27,15 @@ const DEFAULT_MESSAGE = 'Hello. Please answer in two or three sentences.'
 
 const OPTIONS = {
   config: CONFIG,
-  timeout: { ...value('TIME', 'the time limit of one check; a fetch of keys may take 11s, a run 150s'), default: '5s' },
+  timeout: { ...value('TIME', 'the time limit of one check; a fetch of keys may take 11s, a run 60s'), default: '5s' },
   'token-file': value('FILE', "a file with a caller's token, to send requests as that caller"),
   url: value('URL', "the gateway's URL for clients, with the first upstream's path (default: from the configuration)"),
   run: value('AGENT', 'runs this agent once through the gateway and checks that events arrive one by one; leaves a new thread'),
-  message: value('TEXT', 'the message to the agent; one for which it is quiet for a minute checks the time-outs of proxies'),
+  message: value('TEXT', 'the message to the agent'),
+  quiet: {
+    ...value('TIME', 'with --url and a token, how long a stream without events has to stay open; 0s for no such check'),
+    default: '60s',
+  },
   json: jsonFlag('{"healthy", "counts", "findings"}'),
 } as const
 
@@ -73,7 +89,7 @@ function ofConfiguration(result: Result): Finding {
   return { check: 'configuration', ...result }
 }
 
-function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Values<typeof OPTIONS>): Wishes {
+function readWishes({ timeout, 'token-file': tokenFile, url, run, message, quiet }: Values<typeof OPTIONS>): Wishes {
   const limit = duration.safeParse(timeout)
   if (!limit.success || limit.data === 0) throw new UsageError(`--timeout ${timeout} is not a duration: write 500ms, 10s or 1m`)
   if (run === '') throw new UsageError('--run must name an agent')
@@ -83,7 +99,14 @@ function readWishes({ timeout, 'token-file': tokenFile, url, run, message }: Val
     token: tokenFile === undefined ? null : readToken(tokenFile),
     url: url === undefined ? null : readUrl(url),
     run: run === undefined ? null : { agentId: run, message: message ?? DEFAULT_MESSAGE },
+    quiet: readQuiet(quiet),
   }
+}
+
+function readQuiet(text: string): number {
+  const { data, success } = duration.safeParse(text)
+  if (success && data % 1000 === 0 && data <= LONGEST_QUIET_MS) return data
+  throw new UsageError(`--quiet ${text} is not a time in whole seconds, of at most ${seconds(LONGEST_QUIET_MS)}: write 30s or 2m`)
 }
 
 function readUrl(text: string): string {
@@ -102,8 +125,15 @@ function harmlessFinding({ check, level, message, remedy }: Finding): Finding {
   return remedy === undefined ? line : { ...line, remedy: harmless(remedy) }
 }
 
-function makeProgress({ stderr }: Terminal): { readonly tell: (check: string) => void; readonly end: () => void } {
+/** A wait that is longer than this is announced, in milliseconds. */
+const LONG_WAIT = 30_000
+
+function makeProgress({ stderr }: Terminal): {
+  readonly tell: (check: string, limit: number) => void
+  readonly end: () => void
+} {
   if (!stderr.isTTY) return { tell: () => {}, end: () => {} }
   const show = (text: string): void => void stderr.write(`\r\u001b[2K${text}`)
-  return { tell: (check) => show(`${harmless(check)} …`), end: () => show('') }
+  const most = (limit: number): string => (limit < LONG_WAIT ? '' : ` (at most ${seconds(limit)})`)
+  return { tell: (check, limit) => show(`${harmless(check)}${most(limit)} …`), end: () => show('') }
 }

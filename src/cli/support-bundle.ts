@@ -154,7 +154,7 @@ function policyPart({ config, policy }: Prepared): object {
 /** Check and level are parts of the program; docs/reference/doctor-findings.md has the meaning of each. */
 async function doctorPart(prepared: Prepared, pseudonyms: Pseudonyms): Promise<object> {
   const machine = { mounts: readMounts(), addresses: ownAddresses() }
-  const found = await examine(prepared, { timeout: DOCTOR_MS, token: null, url: null, run: null }, machine)
+  const found = await examine(prepared, { timeout: DOCTOR_MS, token: null, url: null, run: null, quiet: 0 }, machine)
   return found.map(({ check, level }) => {
     const [name = '', key] = check.split(':')
     return { check: key === undefined ? name : `${name}:${pseudonyms.of('upstream', key)}`, level }

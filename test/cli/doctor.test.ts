@@ -113,7 +113,8 @@ void test('an invalid configuration is exit code 1, every fault of it told and n
 void test('--run, --message and --url go to the gateway that is named', async (t) => {
   const { file, tokenFile, base, runtime } = await startHealthy(t)
   const asked = ['--config', file, '--token-file', tokenFile, '--url', `${base}/`, '--timeout', '10s']
-  const { stdout } = await runElsewhere(t, [...asked, '--run', 'default', '--message', 'hello'])
+  const { stdout } = await runElsewhere(t, [...asked, '--run', 'default', '--message', 'hello', '--quiet', '1s'])
+  t.match(stdout, /quiet: a stream without events stays open for 1 s/)
   t.match(stdout, /run: the run ended after \d+ ms: too fast to see/)
   t.equal(runtime.requests.filter(({ method, url }) => method === 'POST' && url.endsWith('/run')).length, 1)
 })
@@ -135,6 +136,7 @@ void test('doctor --help tells of its options and exit codes', async (t) => {
     '--url URL',
     '--run AGENT',
     '--message',
+    '--quiet TIME',
     '--json',
     'Exit codes:\n  0  no problem',
   ])
@@ -154,6 +156,9 @@ for (const [args, message] of [
   [['--config', noFile, '--url', 'https://chat.example.com/?token=hunter2'], /--url has a query/],
   [['--config', noFile, '--message', 'hello'], /--message can only be combined with --run/],
   [['--config', noFile, '--run', ''], /--run must name an agent/],
+  [['--config', noFile, '--quiet', '5'], /--quiet 5 is not a time in whole seconds/],
+  [['--config', noFile, '--quiet', '1500ms'], /--quiet 1500ms is not a time in whole seconds/],
+  [['--config', noFile, '--quiet', '301s'], /--quiet 301s is not a time in whole seconds, of at most 300 s/],
 ] as const) {
   void test(`doctor ${args.join(' ').replace(/\/.*\/(?=\w)/, '')} is wrong usage`, async (t) => {
     const { code, stdout, stderr } = await run(t, ['doctor', ...args])

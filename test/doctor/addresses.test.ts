@@ -4,7 +4,7 @@ import { mountsOf } from '../../src/config/mounts.ts'
 import { healthOrigin, publicBase } from '../../src/tools/doctor/requests.ts'
 import { accepted, type Changes } from '../../testing/support/configuration.ts'
 
-const NOTHING = { timeout: 1000, token: null, url: null, run: null }
+const NOTHING = { timeout: 1000, token: null, url: null, run: null, quiet: 0 }
 
 for (const [title, changes, base, health] of [
   ['by default', {}, 'http://127.0.0.1:8080/api/copilotkit', 'http://127.0.0.1:8081'],

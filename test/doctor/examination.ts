@@ -35,7 +35,7 @@ export interface Findings {
 export async function examined(t: Test, changes: Changes = {}, differing: Differing = {}): Promise<Findings> {
   const prepared = prepare(configFile(t, changes).file, process.env)
   if (!prepared.ok) throw new Error(JSON.stringify(prepared.faults))
-  const wishes = { timeout: 3000, token: null, url: null, run: null, ...differing.wishes }
+  const wishes = { timeout: 3000, token: null, url: null, run: null, quiet: 0, ...differing.wishes }
   const machine = { ...QUIET, ...differing.machine }
   const digest = differing.digest ?? (await digestAt(prepared.value.config.health)) ?? prepared.value.digest
   const all = await examine({ ...prepared.value, digest }, wishes, machine, undefined, differing.clock)

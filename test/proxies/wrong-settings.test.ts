@@ -11,20 +11,15 @@ import { makeSigner } from '../../testing/support/tokens.ts'
 import { INFO, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
 import { NAMES, startProxy, type Name } from './start-proxy.ts'
 
-/** Milliseconds between the events of a run, by its message. */
-const PAUSES: Readonly<Record<string, number>> = { hello: 300, quiet: 10_000, minute: 31_000 }
 const TYPES = ['RUN_STARTED', 'TEXT_MESSAGE_START', 'RUN_FINISHED']
 
+/** A run of three events, one by one. */
 const answering: Answering = async (request, response) => {
   if (!request.target.endsWith('/run')) return json(INFO)(request, response)
-  const { messages = [] } = (request.json ?? {}) as { readonly messages?: readonly { readonly content: string }[] }
-  const pause = PAUSES[messages[0]?.content ?? ''] ?? 0
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' })
-  for (const [at, type] of TYPES.entries()) {
+  for (const type of TYPES) {
     response.write(`data: ${JSON.stringify({ type })}\n\n`)
-    // The silence of a minute is before the last event.
-    const silence = pause === PAUSES['minute'] ? (at === 1 ? 2 * pause : 0) : pause
-    if (at < TYPES.length - 1) await new Promise((resolve) => setTimeout(resolve, silence))
+    await new Promise((resolve) => setTimeout(resolve, 300))
   }
   response.end()
   return undefined
@@ -42,7 +37,7 @@ interface Examined {
   readonly of: (check: string) => Finding | undefined
 }
 
-type Examine = (name: Name, message: string, change?: (shipped: string) => string) => Promise<Examined>
+type Examine = (name: Name, quiet: string, change?: (shipped: string) => string) => Promise<Examined>
 
 async function scene(t: Test): Promise<Examine> {
   const upstream = await startUpstream(answering)
@@ -62,7 +57,7 @@ async function scene(t: Test): Promise<Examine> {
   const health = new URL(String(gateway.listening['health'])).port
   writeFileSync(join(folder, 'token'), signer.sign('alice'))
   writeFileSync(join(folder, 'authority.pem'), AUTHORITY)
-  return async (name, message, change) => {
+  return async (name, quiet, change) => {
     const port = await startProxy(t, name, address, health, change)
     const ended = await run(
       t,
@@ -77,8 +72,8 @@ async function scene(t: Test): Promise<Examine> {
         join(folder, 'token'),
         '--run',
         'default',
-        '--message',
-        message,
+        '--quiet',
+        quiet,
       ],
       { environment: { NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') } },
     )
@@ -98,7 +93,8 @@ function changed(from: string, to: string): (shipped: string) => string {
 interface Wrong {
   readonly name: Name
   readonly change: (shipped: string) => string
-  readonly message: string
+  /** How long the stream without events is to stay open. */
+  readonly quiet?: string
   readonly check: string
   readonly says: RegExp
   readonly remedy: RegExp
@@ -108,7 +104,6 @@ const WRONG: readonly Wrong[] = [
   {
     name: 'nginx',
     change: changed('client_max_body_size 64m', 'client_max_body_size 1m'),
-    message: 'hello',
     check: 'gateway.bodies',
     says: /refuses a body of 4MiB with 413/,
     remedy: /client_max_body_size/,
@@ -116,7 +111,6 @@ const WRONG: readonly Wrong[] = [
   {
     name: 'caddy',
     change: changed('max_size 67108864', 'max_size 1000000'),
-    message: 'hello',
     check: 'gateway.bodies',
     says: /refuses a body of 4MiB with 502/,
     remedy: /Caddy: request_body max_size/,
@@ -124,7 +118,6 @@ const WRONG: readonly Wrong[] = [
   {
     name: 'nginx',
     change: changed('large_client_header_buffers 4 16k', 'large_client_header_buffers 4 8k'),
-    message: 'hello',
     check: 'gateway.headers',
     says: /refuses headers of 15KiB with 4\d\d/,
     remedy: /large_client_header_buffers/,
@@ -132,7 +125,6 @@ const WRONG: readonly Wrong[] = [
   {
     name: 'haproxy',
     change: changed('tune.bufsize 32768', 'tune.bufsize 16384'),
-    message: 'hello',
     check: 'gateway.headers',
     says: /refuses headers of 15KiB with 4\d\d/,
     remedy: /tune\.bufsize/,
@@ -140,41 +132,48 @@ const WRONG: readonly Wrong[] = [
   {
     name: 'nginx',
     change: changed('proxy_buffering off;', 'proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;'),
-    message: 'hello',
     check: 'gateway.run',
     says: /events are delayed on the way/,
     remedy: /proxy_buffering off/,
   },
   {
     name: 'nginx',
+    change: changed('proxy_buffering off;', 'proxy_buffering on; proxy_ignore_headers X-Accel-Buffering;'),
+    quiet: '20s',
+    check: 'gateway.quiet',
+    says: /holds back streams/,
+    remedy: /proxy_buffering off/,
+  },
+  {
+    name: 'nginx',
     change: changed('proxy_read_timeout 1h', 'proxy_read_timeout 3s'),
-    message: 'quiet',
-    check: 'gateway.run',
-    says: /broke off after .* and 1 event, when it had been quiet for 3/,
+    quiet: '10s',
+    check: 'gateway.quiet',
+    says: /cuts a stream after 3/,
     remedy: /proxy_read_timeout/,
   },
   {
     name: 'haproxy',
     change: changed('timeout server 1h', 'timeout server 3s'),
-    message: 'quiet',
-    check: 'gateway.run',
-    says: /broke off after .* and 1 event, when it had been quiet for 3/,
+    quiet: '10s',
+    check: 'gateway.quiet',
+    says: /cuts a stream after 3/,
     remedy: /timeout server/,
   },
   {
     name: 'caddy',
     change: changed('dial_timeout 5s', 'dial_timeout 5s\n\t\t\t\tread_timeout 3s'),
-    message: 'quiet',
-    check: 'gateway.run',
-    says: /broke off after .* and 1 event, when it had been quiet for [23]/,
+    quiet: '10s',
+    check: 'gateway.quiet',
+    says: /cuts a stream after [23]/,
     remedy: /read_timeout/,
   },
 ]
 
 void test('a wrong setting of a proxy is a problem, and the remedy names it', async (t) => {
   const examine = await scene(t)
-  for (const { name, change, message, check, says, remedy } of WRONG) {
-    const { code, of } = await examine(name, message, change)
+  for (const { name, change, quiet = '0s', check, says, remedy } of WRONG) {
+    const { code, of } = await examine(name, quiet, change)
     const what = `${name}: ${check}`
     t.equal(code, 1, what)
     t.match(of(check), { level: 'problem', message: says, remedy }, what)
@@ -189,17 +188,17 @@ void test('the shipped files are fine, also for a stream that is quiet for a min
   const examine = await scene(t)
   await Promise.all(
     NAMES.map(async (name) => {
-      const { of } = await examine(name, 'minute')
+      const { of } = await examine(name, '61s')
       for (const check of [
         'gateway.bodies',
         'gateway.headers',
         'gateway.authentication',
         'gateway.caller',
         'gateway.run',
-        'gateway.silence',
+        'gateway.quiet',
       ])
         t.equal(of(check)?.level, 'ok', `${name}: ${check}: ${of(check)?.message}`)
-      t.match(of('gateway.silence')?.message, /^a stream that is quiet for 62/)
+      t.match(of('gateway.quiet')?.message, /^a stream without events stays open for 61 s, with at most 61 s of silence/)
     }),
   )
 })

@@ -70,7 +70,7 @@ export const LONG_SUITES: readonly Suite[] = [
   },
   {
     name: 'whole systems',
-    files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts'],
+    files: ['test/e2e/*.test.ts', 'test/doctor/live-run.test.ts', 'test/doctor/quiet-stream.test.ts'],
     sample: ['test/e2e/four-combinations.test.ts', 'test/e2e/in-process.test.ts'],
   },
   {

@@ -11,6 +11,7 @@ import { BODIES_CHECK, CALLER_CHECK, HEADERS_CHECK, PREFLIGHT_CHECK, READY_CHECK
 import { ISSUER_CHECKS } from './issuers.ts'
 import { CERTIFICATE_CHECK, listenerDispatcher } from './listener.ts'
 import { RUN_CHECK, STREAMS_CHECK } from './live-run.ts'
+import { QUIET_CHECK } from './quiet-stream.ts'
 import { STORE_CHECKS } from './store.ts'
 import type { Check, Machine, Results, Subject, Wishes } from './subject.ts'
 import { THREAD_CHECKS } from './threads.ts'
@@ -33,7 +34,7 @@ export async function examine(
   { config, sources, digest }: Pick<Subject, 'config' | 'sources' | 'digest'>,
   wishes: Wishes,
   machine: Machine,
-  onCheck: (name: string) => void = () => {},
+  onCheck: (name: string, limit: number) => void = () => {},
   clock: () => number = Date.now,
 ): Promise<readonly Finding[]> {
   const table = { scopes: null, lookUp: null }
@@ -71,7 +72,7 @@ export async function examine(
   const findings: Finding[] = []
   try {
     for (const step of stepsOf(subjects)) {
-      onCheck(named(step.check.name, step))
+      onCheck(named(step.check.name, step), limitOf(step))
       const results = [await within(step.check, step.subject)].flat()
       for (const { check = step.check.name, ...rest } of results) findings.push({ check: named(check, step), ...rest })
     }
@@ -99,6 +100,7 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
     ...once([PREFLIGHT_CHECK, BODIES_CHECK, HEADERS_CHECK]),
     ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
     ...once([RUN_CHECK], runner ?? runtimes[0]),
+    ...once([QUIET_CHECK], runtimes[0]),
   ]
 }
 
@@ -115,8 +117,13 @@ function upstreamOf({ url, timeouts, tls }: Mount, sources: Sources, wishes: Wis
   })
 }
 
+/** In milliseconds. */
+function limitOf({ check: { atLeast = 0 }, subject }: Pick<Step, 'check' | 'subject'>): number {
+  return Math.max(subject.wishes.timeout, typeof atLeast === 'number' ? atLeast : atLeast(subject))
+}
+
 async function within(check: Check, subject: Subject): Promise<Results> {
-  const limit = Math.max(subject.wishes.timeout, check.atLeast ?? 0)
+  const limit = limitOf({ check, subject })
   const controller = new AbortController()
   const late = Promise.withResolvers<Results>()
   const timer = setTimeout(() => {

@@ -23,6 +23,8 @@ export interface Wishes {
   readonly url: string | null
   /** The agent to run once and the message for it; null for no run. */
   readonly run: { readonly agentId: string; readonly message: string } | null
+  /** Milliseconds, in whole seconds, for which a stream without events has to pass the proxies; 0 for no such check. */
+  readonly quiet: number
 }
 
 /** What earlier checks found out about an upstream and the ownership table. Null means that it could not be determined. */
@@ -97,7 +99,7 @@ export interface Check {
   /** The finding for a timeout; by default the result is unknown. */
   readonly late?: (subject: Subject) => Results
   /** The shortest time limit in milliseconds, whatever the operator chose. */
-  readonly atLeast?: number
+  readonly atLeast?: number | ((subject: Subject) => number)
   readonly run: (subject: Subject, signal: AbortSignal) => Results | Promise<Results>
 }
 
