@@ -10,11 +10,12 @@ import { runCommand, UsageError } from '../testing/command.ts'
 
 const USAGE = `Injects faults into running gateways, and waits for the alerts of the shipped rules.
 
-  npm run game-day -- [--only TEXT] [--healthy MINUTES] [--patience MINUTES]
+  npm run game-day -- [--only TEXT] [--healthy MINUTES] [--patience MINUTES] [--pictures FOLDER]
 
   --only      faults whose name contains this
   --healthy   traffic without a fault at the beginning (default: 6)
   --patience  how long an alert may take (default: 30)
+  --pictures  writes pictures of the console there; needs Debian's chromium
 
 Faults: ${FAULTS.map(({ name }) => name).join('; ')}
 
@@ -44,6 +45,7 @@ async function main(): Promise<number> {
       only: { type: 'string', default: '' },
       healthy: { type: 'string', default: '6' },
       patience: { type: 'string', default: '30' },
+      pictures: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   })
@@ -57,6 +59,7 @@ async function main(): Promise<number> {
     rules: RULES,
     healthy: minutes('healthy', values.healthy),
     patience: minutes('patience', values.patience),
+    pictures: values.pictures ?? null,
   }
   const ends: (() => unknown)[] = []
   const scope = { teardown: (end: () => unknown) => void ends.unshift(end) }

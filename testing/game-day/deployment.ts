@@ -14,6 +14,8 @@ export interface Deployment {
   /** Its configuration, as JSON. */
   readonly file: string
   readonly health: string
+  /** The admin listener, with the console. */
+  readonly admin: string
   readonly upstream: Upstream
   readonly issuer: KeyServer
   /** From now on, tokens are signed with a key that the issuer does not publish. */
@@ -24,6 +26,8 @@ export interface Deployment {
 
 /** How often each of its users sends a request, in milliseconds. */
 const PACE = 500
+export const CREDENTIAL = 'the-credential-of-the-game-day-0123456789'
+
 const USERS = ['alice', 'bob', 'carol', 'dave']
 
 /** Events of a run, and lists without threads. */
@@ -53,6 +57,7 @@ export async function startDeployment(scope: Scope, config: Readonly<Record<stri
     version: 1,
     listen: { host: '127.0.0.1', port: 0 },
     health: { host: '127.0.0.1', port: 0 },
+    admin: { port: 0, credential: CREDENTIAL, console: {} },
     upstream: { url: upstream.url, basePath: '/api/copilotkit', transport: 'multi-route' },
     authentication: { issuers: { corp } },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
@@ -62,6 +67,7 @@ export async function startDeployment(scope: Scope, config: Readonly<Record<stri
   const { listening } = await serving(scope, file, { folder })
   const url = String(listening['url'])
   const health = String(listening['health'])
+  const admin = String(listening['admin'])
   let isStopped = false
   let key: { readonly kid: string; readonly pair: keyof typeof PAIRS } = { kid: 'k1', pair: 'rsa' }
   const person = async (user: string): Promise<void> => {
@@ -85,6 +91,7 @@ export async function startDeployment(scope: Scope, config: Readonly<Record<stri
     folder,
     file,
     health,
+    admin,
     upstream,
     issuer,
     signWithUnknownKey: () => void (key = { kid: 'k2', pair: 'otherRsa' }),

@@ -1,8 +1,10 @@
 /** Injects each fault into a deployment of its own, all at the same time, and waits for the alerts. */
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Scope } from '../support/program.ts'
-import { startDeployment } from './deployment.ts'
+import { CREDENTIAL, startDeployment } from './deployment.ts'
 import type { Fault } from './faults.ts'
+import { picture } from './picture.ts'
 import { startPrometheus } from '../support/prometheus.ts'
 
 export interface Exercised {
@@ -21,12 +23,18 @@ export interface ExerciseOptions {
   readonly healthy: number
   /** Milliseconds that an alert may take. */
   readonly patience: number
+  /** The folder for pictures of the console; null for none. */
+  readonly pictures: string | null
 }
 
 /** How often Prometheus is asked, in milliseconds. */
 const ASK_EVERY = 5000
 
-export async function exercise(scope: Scope, fault: Fault, { rules, healthy, patience }: ExerciseOptions): Promise<Exercised> {
+export async function exercise(
+  scope: Scope,
+  fault: Fault,
+  { rules, healthy, patience, pictures }: ExerciseOptions,
+): Promise<Exercised> {
   const { config = {}, inject } = fault.prepare(scope)
   const deployment = await startDeployment(scope, config)
   const prometheus = await startPrometheus(scope, {
@@ -46,6 +54,10 @@ export async function exercise(scope: Scope, fault: Fault, { rules, healthy, pat
       if (before.includes(name) || fired.some(({ alert }) => alert === name)) continue
       fired.push({ alert: name, severity, seconds: Math.round((Date.now() - injected) / 1000) })
     }
+  }
+  if (pictures !== null) {
+    const name = fault.name.replaceAll(/[^a-z]+/g, '-')
+    await picture(deployment.admin, CREDENTIAL, join(pictures, `game-day-${name}`))
   }
   const readyz = await (await fetch(`${deployment.health}/readyz`)).text()
   await deployment.stop()
