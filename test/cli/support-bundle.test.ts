@@ -22,6 +22,7 @@ const PLANTED = {
   claimName: 'planted_claim',
   claimValue: 'planted-tenant',
   claimNumber: '424242424242',
+  digits: '87654321',
   role: 'planted-role',
   ruleName: 'planted-rule-name',
   agent: 'planted-agent',
@@ -70,7 +71,7 @@ void test('what was planted in configuration, policy, requests and log is not in
   const { file, folder } = configFile(t, {
     'upstream.url': upstream.url,
     'upstream.transport': 'multi-route',
-    'upstream.headers': { [PLANTED.headerName]: PLANTED.headerValue, authorization: '${env:PLANTED}' },
+    'upstream.headers': { [PLANTED.headerName]: PLANTED.headerValue, 'x-digits': PLANTED.digits, authorization: '${env:PLANTED}' },
     'authentication.issuers': {
       [PLANTED.issuerKey]: issuer,
       other: {
@@ -146,7 +147,7 @@ void test('what was planted in configuration, policy, requests and log is not in
   })
   t.match(
     JSON.stringify(bundle.configuration.upstream),
-    /"<name \d+>":"<text \d+>","<name \d+>":"<reference to the environment>"/,
+    /"<name \d+>":"<text \d+>","<name \d+>":"<text \d+>","<name \d+>":"<reference to the environment>"/,
   )
   t.ok(Object.keys(bundle.configuration.authentication.issuers).every((key) => /^<name \d+>$/.test(key)))
   t.ok(bundle.gateway.metrics.includes('threadwarden_decisions_total{route="none",reason="credential-missing"} 1'))

@@ -14,8 +14,8 @@ export interface Schema {
   readonly oneOf?: readonly Schema[]
 }
 
-/** Durations, sizes, ages and rates. */
-const QUANTITY = /^\d{1,9}(?:ms|s|m|h|d|B|KiB|MiB|GiB|\/[smhd])?$/
+/** Durations, sizes, ages and rates: with a unit, because digits alone could be a secret or an id. */
+const QUANTITY = /^\d{1,9}(?:ms|s|m|h|d|B|KiB|MiB|GiB|\/[smhd])$/
 const REFERENCE = /\$\{(env|file):/
 
 /** Keeps what the schema names: keys, members of enumerations, numbers, booleans and quantities. Everything else gets a pseudonym. */
