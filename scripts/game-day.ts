@@ -2,16 +2,21 @@
  * A game day: injects the faults that an operator meets into running gateways, and measures which alert of the shipped rules fires,
  * and after how long. Needs Prometheus (Debian's package `prometheus`).
  */
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { drill } from '../testing/game-day/drill.ts'
 import { exercise, type Exercised } from '../testing/game-day/exercise.ts'
 import { FAULTS } from '../testing/game-day/faults.ts'
 import { runCommand, UsageError } from '../testing/command.ts'
 
 const USAGE = `Injects faults into running gateways, and waits for the alerts of the shipped rules.
 
+  npm run game-day -- --drill [--only TEXT]
   npm run game-day -- [--only TEXT] [--healthy MINUTES] [--patience MINUTES] [--pictures FOLDER]
 
+  --drill     starts gateways with faults in another order, for a person to find out what is wrong, until Ctrl-C
   --only      faults whose name contains this
   --healthy   traffic without a fault at the beginning (default: 6)
   --patience  how long an alert may take (default: 30)
@@ -42,6 +47,7 @@ const isReported = ({ fault, fired, before }: Exercised): boolean =>
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
+      drill: { type: 'boolean', default: false },
       only: { type: 'string', default: '' },
       healthy: { type: 'string', default: '6' },
       patience: { type: 'string', default: '30' },
@@ -64,6 +70,13 @@ async function main(): Promise<number> {
   const ends: (() => unknown)[] = []
   const scope = { teardown: (end: () => unknown) => void ends.unshift(end) }
   try {
+    if (values.drill) {
+      const shuffled = faults.map((fault) => ({ fault, at: randomInt(2 ** 32) })).toSorted((one, other) => one.at - other.at)
+      const shown = await Promise.all(shuffled.map(({ fault }) => drill(scope, fault)))
+      process.stdout.write(shown.map((one, at) => `Gateway ${at + 1}\n${one}\n\n`).join(''))
+      await once(process, 'SIGINT')
+      return 0
+    }
     const done = await Promise.all(
       faults.map(async (fault) => {
         const one = await exercise(scope, fault, options)

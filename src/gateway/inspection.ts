@@ -1,4 +1,5 @@
 /** What operators see of a running gateway through the admin API, joined from the processes that serve requests. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { RecentDecisions } from '../audit/recent.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import type { Issuer } from '../auth/issuer.ts'
@@ -6,6 +7,7 @@ import type { Json, JsonObject } from '../core/json/read.ts'
 import type { Decision, Explained, MinuteOfDecisions, PolicyInForce, Status, Stream } from '../http/admin/schemas.ts'
 import type { ExplainQuestion, Inspection } from '../http/admin/inspection.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
+import { singleFlight } from '../http/listeners/single-flight.ts'
 import { makeOwnerRecords } from '../http/pipeline/authorization.ts'
 import type { OpenAnswers } from '../http/upstream/open-answers.ts'
 import { packageVersion } from '../observe/version.ts'
@@ -13,6 +15,7 @@ import type { Checked } from '../snapshot/load.ts'
 import type { LastReload } from '../snapshot/reload.ts'
 import { openIdentity, type ConfigSnapshot } from '../snapshot/snapshot.ts'
 import type { AccessStore } from '../store/port/access.ts'
+import type { StoreState } from '../store/port/state.ts'
 import { Sources } from '../document/sources.ts'
 import { mountsOf } from '../config/mounts.ts'
 
@@ -66,7 +69,7 @@ export interface InspectionParts {
   readonly current: () => { readonly number: number; readonly prepared: Checked }
   readonly readiness: Pick<Readiness, 'pending' | 'notes'>
   readonly lastReload: () => LastReload | null
-  readonly store: AccessStore
+  readonly store: AccessStore & Pick<StoreState, 'fault'>
   readonly workers: number
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -75,6 +78,9 @@ export interface InspectionParts {
 export function makeInspection(parts: InspectionParts): Inspection {
   const { activities, current, readiness, clock } = parts
   const startedAt = timeText(clock())
+  const fault = singleFlight(() => parts.store.fault())
+  const storeFault = (): Promise<string | null> =>
+    Promise.race([fault(), sleep(STORE_MS, 'the check of the store takes longer than 2 s', { ref: false })])
   const all = async <One>(of: (activity: Activity) => readonly One[]): Promise<readonly One[]> => (await activities()).flatMap(of)
   const decisions: Inspection['decisions'] = async () =>
     (await all((one) => one.decisions)).toSorted((one, other) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0))
@@ -84,12 +90,14 @@ export function makeInspection(parts: InspectionParts): Inspection {
       const { config, policy } = prepared
       const known = await activities()
       const last = parts.lastReload()
+      const store = await storeFault()
+      const pending = { ...Object.fromEntries(readiness.pending()), ...(store === null ? {} : { store }) }
       return {
         version: packageVersion(),
         startedAt,
         workers: parts.workers,
-        ready: readiness.pending().size === 0,
-        pending: Object.fromEntries(readiness.pending()),
+        ready: Object.keys(pending).length === 0,
+        pending,
         notes: Object.fromEntries(readiness.notes()),
         configuration: {
           digest: prepared.digest,
@@ -125,6 +133,9 @@ export function makeInspection(parts: InspectionParts): Inspection {
     },
   }
 }
+
+/** How long an operator waits for the check of the store, in milliseconds. */
+const STORE_MS = 2000
 
 function timeText(time: number): string {
   return new Date(time).toISOString()

@@ -71,7 +71,11 @@ void test('what was planted in configuration, policy, requests and log is not in
   const { file, folder } = configFile(t, {
     'upstream.url': upstream.url,
     'upstream.transport': 'multi-route',
-    'upstream.headers': { [PLANTED.headerName]: PLANTED.headerValue, 'x-digits': PLANTED.digits, authorization: '${env:PLANTED}' },
+    'upstream.headers': {
+      [PLANTED.headerName]: PLANTED.headerValue,
+      'x-digits': PLANTED.digits,
+      authorization: '${env:PLANTED}',
+    },
     'authentication.issuers': {
       [PLANTED.issuerKey]: issuer,
       other: {

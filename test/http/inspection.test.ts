@@ -1,4 +1,6 @@
 /** The admin API of a running gateway: what was decided, what is open, what applies, and why. */
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { call, codeOf, runInput, type Call, type Reply } from '../../testing/support/client.ts'
 import { requireDocumented } from '../../testing/support/admin-document.ts'
@@ -156,6 +158,12 @@ void test('the status says what applies, and what became of the last reload', as
   })
   await one.ask('/reload', { method: 'POST' })
   t.match((await one.ask('/status')).json, { lastReload: { cause: 'admin', outcome: 'unchanged', faults: [] } })
+})
+
+void test('a store that is gone is pending, as in /readyz', async (t) => {
+  const one = await inspected(t)
+  for (const end of ['', '-wal', '-shm']) rmSync(join(one.gateway.folder, `ownership.db${end}`), { force: true })
+  t.match((await one.ask('/status')).json, { ready: false, pending: { store: /its file is missing/ } })
 })
 
 void test('the policy in force is shown by route and relation', async (t) => {
