@@ -38,14 +38,16 @@ process.once('exit', () => running.forEach((child) => child.kill('SIGTERM')))
  * @param command it, and its arguments
  * @param cwd where it works
  * @param stdio its streams
+ * @param environment besides that of this process
  */
 export function startProgram(
   command: readonly [string, ...string[]],
   cwd: string,
   stdio: StdioOptions,
+  environment: Readonly<Record<string, string>> = {},
 ): Started & { gone: Promise<Error> } {
   const [program, ...args] = command
-  const child = spawn(program, args, { cwd, stdio })
+  const child = spawn(program, args, { cwd, stdio, env: { ...process.env, ...environment } })
   return { ...supervised(child, program), gone: goneOf(child, program) }
 }
 

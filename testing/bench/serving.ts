@@ -17,6 +17,8 @@ export interface Serving {
   readonly owned: readonly Owned[]
   /** Arguments of Node's own. */
   readonly node?: readonly string[]
+  /** Besides that of this process. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 /** It serves. */
@@ -37,18 +39,22 @@ const LOOK_EVERY = 20
  * @returns it, once it is ready
  * @throws an Error if it isn't built, takes no threads, or ends
  */
-export async function startServing({ program, folder, configuration, owned, node = [] }: Serving): Promise<Served> {
+export async function startServing({
+  program,
+  folder,
+  configuration,
+  owned,
+  node = [],
+  environment = {},
+}: Serving): Promise<Served> {
   if (!existsSync(program)) throw new Error(`${program} is not there: run npm run build`)
   const config = join(folder, 'threadwarden.yaml')
   writeFileSync(config, JSON.stringify(configuration))
   importThreads(program, config, folder, owned)
   const logFile = join(folder, 'gateway.log')
   const log = openSync(logFile, 'w')
-  const { gone, ...started } = startProgram([process.execPath, ...node, program, 'serve', '--config', config], folder, [
-    'ignore',
-    log,
-    'inherit',
-  ])
+  const command = [process.execPath, ...node, program, 'serve', '--config', config] as const
+  const { gone, ...started } = startProgram(command, folder, ['ignore', log, 'inherit'], environment)
   let failure: Error | undefined
   void gone.then((error) => (failure = error))
   for (;;) {

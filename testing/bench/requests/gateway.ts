@@ -17,6 +17,8 @@ export interface Checkout {
 export interface Variant {
   /** It writes an audit file. */
   readonly audit?: boolean
+  /** It traces one of ten requests, and exports the traces. */
+  readonly traces?: boolean
   /** So many processes serve; one unless it is said. */
   readonly workers?: number
 }
@@ -29,7 +31,22 @@ export function gatewayRow({ name, title, folder }: Checkout, variant: Variant =
     title,
     version: () => (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version,
     start: (setting) =>
-      startServing({ program, folder: setting.folder, configuration: configuration(setting, variant), owned: ALL_OWNED }),
+      startServing({
+        program,
+        folder: setting.folder,
+        configuration: configuration(setting, variant),
+        owned: ALL_OWNED,
+        environment: variant.traces === true ? tracing(setting) : {},
+      }),
+  }
+}
+
+/** OpenTelemetry, "Environment Variable Specification". */
+function tracing({ upstreamPort }: Setting): Readonly<Record<string, string>> {
+  return {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${upstreamPort}`,
+    OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+    OTEL_TRACES_SAMPLER_ARG: '0.1',
   }
 }
 

@@ -34,6 +34,9 @@ const EVENTS = eventsAnswer(
   ).join(''),
 )
 
+/** Takes what a gateway exports of its traces. */
+const TRACES = answer(Buffer.alloc(0))
+
 const MISSING = Buffer.from('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n')
 
 function jsonAnswer(value: object): Buffer {
@@ -57,6 +60,7 @@ function answerTo(head: string): Buffer {
   const [, path = '', query = ''] = /^\S+ ([^ ?]+)(\S*)/.exec(head) ?? []
   if (path.endsWith('/messages')) return MESSAGES
   if (path.endsWith('/run')) return EVENTS
+  if (path.endsWith('/v1/traces')) return TRACES
   if (path.endsWith('/threads')) return query.includes(`agentId=${MANY_AGENT}`) ? MANY_LIST : LIST
   return path.endsWith('/info') ? INFO : MISSING
 }
