@@ -1,6 +1,19 @@
 /** Health, pending conditions, the active configuration, issuers, upstreams and certificates. */
+import { useState } from 'preact/hooks'
 import { ask, type Status } from './api.ts'
 import { Confirmed, Fault, PolicyFile, Time, usePolled } from './parts.tsx'
+
+function Written() {
+  const [isOpen, setOpen] = useState(false)
+  const { answer, fault } = usePolled<{ readonly written: object }>(isOpen ? '/configuration' : '')
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>As written, without secrets</summary>
+      <Fault text={fault} />
+      {answer === null ? null : <pre>{JSON.stringify(answer.written, null, 2)}</pre>}
+    </details>
+  )
+}
 
 export function Overview({ mayChange }: { readonly mayChange: boolean }) {
   const { answer: status, fault, again } = usePolled<Status>('/status')
@@ -74,6 +87,7 @@ export function Overview({ mayChange }: { readonly mayChange: boolean }) {
             ))}
           </ul>
         )}
+        <Written />
         <Confirmed
           label="Reload"
           question="Reload the configuration? An invalid one changes nothing."

@@ -124,6 +124,10 @@ export function makeInspection(parts: InspectionParts): Inspection {
     streams: async () => (await all(({ streams }) => streams)).toSorted((one, other) => (one.openedAt < other.openedAt ? -1 : 1)),
     endStream: parts.endStream,
     policy: () => policyInForce(current().prepared),
+    configuration() {
+      const { number, prepared } = current()
+      return { digest: prepared.digest, generation: number, written: { ...(prepared.written as object) } }
+    },
     async explain(question) {
       const { prepared } = current()
       if (question.requestId === undefined) return explained(question, prepared, parts)

@@ -28,6 +28,8 @@ export interface Checked {
   readonly hashes: FileHashes
   /** Of the configuration and its policies as written: two gateways with the same digest are configured alike. It tells no secret. */
   readonly digest: string
+  /** The configuration as written, with references instead of their values, without secrets and the addresses of listeners. */
+  readonly written: unknown
 }
 
 export interface Prepared extends Checked {
@@ -83,6 +85,7 @@ function load(file: string, environment: NodeJS.ProcessEnv, sources: Sources): O
       ),
       certificates,
       hashes: sources.hashes,
+      written,
       digest: digestOf([written, policy.value.policy.hash, shadow?.value.policy.hash ?? null]),
       sources,
     },

@@ -129,6 +129,7 @@ const OF_GATEWAY: Readonly<Record<string, readonly Ask[]>> = {
     ...withBody('/streams/ID', 'DELETE'),
   ],
   'GET /policy': [{ path: '/policy', status: 200 }],
+  'GET /configuration': [{ path: '/configuration', status: 200 }],
   'POST /explain': [
     { path: '/explain', status: 200, body: { method: 'GET', target: '/' } },
     { path: '/explain', status: 404, body: { requestId: 'r' } },

@@ -166,6 +166,18 @@ void test('a store that is gone is pending, as in /readyz', async (t) => {
   t.match((await one.ask('/status')).json, { ready: false, pending: { store: /its file is missing/ } })
 })
 
+void test('the active configuration is shown as it was written, without secrets', async (t) => {
+  const one = await inspected(t, {
+    config: { upstream: { headers: { 'x-key': 'a-secret-of-the-upstream' } }, limits: { body: '3MiB' } },
+  })
+  const { text, json } = await one.ask('/configuration')
+  t.match(json, {
+    generation: 1,
+    written: { admin: { credential: null, port: undefined }, upstream: { headers: ['x-key'] }, limits: { body: '3MiB' } },
+  })
+  for (const secret of [CREDENTIAL, 'a-secret-of-the-upstream']) t.notOk(text.includes(secret))
+})
+
 void test('the policy in force is shown by route and relation', async (t) => {
   const one = await inspected(t)
   const { routes } = (await one.ask('/policy')).json as {

@@ -11,8 +11,8 @@ const HEALTHY_MS = 5000
 export async function drill(scope: Scope, fault: Fault): Promise<string> {
   const { config = {}, inject } = fault.prepare(scope)
   const deployment = await startDeployment(scope, config)
-  const { admin, file, health, stop } = deployment
-  scope.teardown(stop)
+  const { admin, file, health } = deployment
+  scope.teardown(() => deployment.stop())
   await sleep(HEALTHY_MS)
   await inject(deployment)
   return [

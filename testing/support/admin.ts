@@ -53,6 +53,7 @@ const NO_GATEWAY: Inspection = {
   streams: none,
   endStream: none,
   policy: none,
+  configuration: none,
   explain: none,
 }
 

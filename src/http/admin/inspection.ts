@@ -4,12 +4,14 @@ import { isRefusal, refuse } from '../../core/reasons.ts'
 import { note, notFound, type AdminRefusal } from './answers.ts'
 import { answer, type AddOperation } from './operations.ts'
 import {
+  configurationSchema,
   decisionSchema,
   explanationSchema,
   minuteSchema,
   policySchema,
   statusSchema,
   streamSchema,
+  type Configuration,
   type Decision,
   type Explained,
   type MinuteOfDecisions,
@@ -29,6 +31,7 @@ export interface Inspection {
   /** False if the request has no open stream. */
   endStream(requestId: string): Promise<boolean>
   policy(): Promise<PolicyInForce>
+  configuration(): Configuration
   /** Null for an id of no recent request. */
   explain(question: ExplainQuestion): Promise<Explained | { readonly fault: string } | null>
 }
@@ -165,6 +168,18 @@ export function addInspectionRoutes(addOperation: AddOperation, inspection: Insp
       note(request, { target: `stream:${id.slice(0, 100)}` })
       return (await inspection.endStream(id)) ? answer(204, null, 'done') : notFound('No stream with this request id is open.')
     },
+  )
+  addOperation(
+    {
+      method: 'GET',
+      url: '/configuration',
+      id: 'showConfiguration',
+      action: 'configuration',
+      summary: 'Shows the active configuration as it was written, without secrets.',
+      answers: { 200: { description: 'The configuration.', schema: configurationSchema } },
+      refusals: [],
+    },
+    async () => answer(200, inspection.configuration()),
   )
   addOperation(
     {

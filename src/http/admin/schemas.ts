@@ -209,6 +209,16 @@ const outcome = z.strictObject({
   rule: place.nullable(),
 })
 
+export const configurationSchema = z
+  .strictObject({
+    digest: z.string(),
+    generation: z.int(),
+    written: z
+      .looseObject({})
+      .describe('With references instead of their values, and without secrets and the addresses of listeners.'),
+  })
+  .meta({ id: 'Configuration' })
+
 export const explanationSchema = z
   .strictObject({
     then: z
@@ -235,5 +245,6 @@ export type Decision = z.input<typeof decisionSchema>
 export type MinuteOfDecisions = z.input<typeof minuteSchema>
 export type Stream = z.input<typeof streamSchema>
 export type Status = z.input<typeof statusSchema>
+export type Configuration = z.input<typeof configurationSchema>
 export type PolicyInForce = z.input<typeof policySchema>
 export type Explained = z.input<typeof explanationSchema>
