@@ -57,7 +57,7 @@ rules:
     agents: [${PLANTED.agent}]
 `
 
-void test('what was planted in configuration, policy, requests and log is not in it, and what helps is', async (t) => {
+void test('planted texts of configuration, policy, requests and log are not in it, and useful facts are', async (t) => {
   const upstream = await startUpstream(json(INFO))
   t.teardown(() => upstream.close())
   const signer = makeSigner()

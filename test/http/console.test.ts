@@ -147,7 +147,7 @@ void test('the credential begins a session, which the API accepts, until it is e
   t.notOk(JSON.stringify(gateway.lines).includes(cookie.split('=')[1] ?? ''), 'no session is in the log')
 })
 
-void test('a session id that somebody else chose or knew is never used (session fixation)', async (t) => {
+void test('a session id that another user chose or knew is never used (session fixation)', async (t) => {
   const { ask } = await consoled(t)
   const chosen = `threadwarden=${'A'.repeat(43)}`
   const first = cookieOf(await ask('/console/session', { body: { credential: CREDENTIAL }, cookie: chosen }))
