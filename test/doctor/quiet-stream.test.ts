@@ -104,6 +104,18 @@ void test('a proxy that compresses it is a problem', async (t) => {
   t.match(await found(t, compressing), { level: 'problem', message: /compresses the stream/ })
 })
 
+void test('a proxy that waits for an event until its own time is over is a problem', async (t) => {
+  const waiting: Passing = (answer, response) => {
+    answer.on('error', () => {}).destroy()
+    response.writeHead(504).end('<h1>Gateway Timeout</h1>')
+  }
+  t.match(await found(t, waiting), {
+    level: 'problem',
+    message: 'a proxy before the gateway answers a quiet stream with 504',
+    remedy: /proxy_buffering off.*proxy_read_timeout/,
+  })
+})
+
 void test('what shows nothing about proxies is not checked', async (t) => {
   const shutDown = after((response) => response.end('data: {"type":"RUN_ERROR","message":"x","code":"shutting-down"}\n\n'))
   t.match(await found(t, shutDown), { level: 'unknown', message: /the gateway ended the quiet stream \(shutting-down\)/ })

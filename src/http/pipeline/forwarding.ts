@@ -108,8 +108,8 @@ export const QUIET_BEGINS = ': quiet'
 export const QUIET_ENDS = ': over'
 
 function quietTime(lines: HeaderLines): number | null {
-  const [value = '', ...more] = lines.get(QUIET_HEADER) ?? []
-  const seconds = /^\d{1,3}$/.test(value) && more.length === 0 ? Number(value) : 0
+  const [value = ''] = lines.get(QUIET_HEADER) ?? []
+  const seconds = /^\d{1,3}$/.test(value) ? Number(value) : 0
   return seconds === 0 || seconds > LONGEST_QUIET_SECONDS ? null : seconds * 1000
 }
 

@@ -1,4 +1,5 @@
 /** Runs the checks in order, each with a time limit. A check that fails or hangs gives a finding, and the others go on. */
+import { Agent } from 'undici'
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
 import type { Sources } from '../../document/sources.ts'
@@ -39,7 +40,8 @@ export async function examine(
 ): Promise<readonly Finding[]> {
   const table = { scopes: null, lookUp: null }
   const subjects: Subject[] = []
-  const listener = wishes.url === null ? listenerDispatcher(config, sources) : undefined
+  // HTTP/2 has other limits, and a proxy that closes the connection for one leaves no status to report.
+  const listener = wishes.url === null ? listenerDispatcher(config, sources) : new Agent({ allowH2: false })
   for (const mount of mountsOf(config)) {
     subjects.push({
       config,

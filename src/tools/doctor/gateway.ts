@@ -185,7 +185,7 @@ async function takesLargeBodies(subject: Subject, signal: AbortSignal): Promise<
   return atBase(subject, async (base) => {
     const agentId = run?.agentId ?? 'threadwarden-doctor'
     const url = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
-    const heard = await ask(url, { method: 'POST', text: body, headers: bearer(token) }, signal)
+    const heard = await ask(url, { method: 'POST', text: body, headers: bearer(token) }, signal, subject.listener)
     // The gateway's own refusals have a code.
     if (heard.status < 400 || codeIn(heard) !== '') {
       return heard.status === 401
@@ -208,12 +208,13 @@ async function takesLargeHeaders(subject: Subject, signal: AbortSignal): Promise
   if (wishes.url === null) return []
   const bytes = config.limits.headers - ROOM_FOR_PROXIES
   return atBase(subject, async (base) => {
-    const heard = await ask(`${base}/info`, { headers: { 'x-threadwarden-doctor': 'x'.repeat(Math.max(bytes, 0)) } }, signal)
+    const headers = { 'x-threadwarden-doctor': 'x'.repeat(Math.max(bytes, 0)) }
+    const heard = await ask(`${base}/info`, { headers }, signal, subject.listener)
     // The gateway's own refusals have a code.
     if (heard.status < 400 || codeIn(heard) !== '') return ok(`headers of ${sizeText(bytes)} reach the gateway`)
     return problem(
       `a proxy before the gateway refuses headers of ${sizeText(bytes)} with ${heard.status}: long tokens fail`,
-      'increase the header limit of the proxy to limits.headers (nginx: large_client_header_buffers, HAProxy: tune.bufsize)',
+      'increase the header limit of the proxy to limits.headers (nginx: large_client_header_buffers, HAProxy: tune.bufsize, Caddy: max_header_size)',
     )
   })
 }

@@ -55,6 +55,10 @@ async function judge(
 ): Promise<Result> {
   if (status !== 200 || !isStream(headers)) {
     const heard = { status, headers, text: await body.text() }
+    // The gateway's own refusals have a code.
+    if (status >= 500 && codeIn(heard) === '') {
+      return problem(`a proxy before the gateway answers a quiet stream with ${status}`, `${HELD_BACK}; ${CUT}`)
+    }
     return notChecked(`a connect to a new thread was answered with ${status}${codeIn(heard)} and no stream`)
   }
   if (isCompressed(headers)) {

@@ -80,7 +80,7 @@ export interface Subject {
   readonly upstream: Upstream
   /** The configured headers of the upstream, as the gateway's own requests carry them. */
   readonly headers: Readonly<Record<string, string>>
-  /** For requests to the listener on this machine; undefined where Node's own connections do. */
+  /** For requests to the listener on this machine or to `wishes.url`; undefined where Node's own connections do. */
   readonly listener: Dispatcher | undefined
   readonly clock: () => number
   readonly known: Known
