@@ -3,6 +3,9 @@ import { useState } from 'preact/hooks'
 import { ask, type Status } from './api.ts'
 import { Confirmed, Fault, PolicyFile, Time, usePolled } from './parts.tsx'
 
+/** Certificates that expire within this time are shown with the health, in milliseconds. */
+const WEEK_MS = 7 * 24 * 3600_000
+
 function Written() {
   const [isOpen, setOpen] = useState(false)
   const { answer, fault } = usePolled<{ readonly written: object }>(isOpen ? '/configuration' : '')
@@ -21,6 +24,8 @@ export function Overview({ mayChange }: { readonly mayChange: boolean }) {
   const { configuration, lastReload } = status
   const pending = Object.entries(status.pending)
   const notes = Object.entries(status.notes)
+  const stale = status.issuers.filter(({ state }) => state === 'stale')
+  const due = status.certificates.filter(({ expiresAt }) => Date.parse(expiresAt) - Date.now() < WEEK_MS)
   return (
     <>
       <Fault text={fault} />
@@ -30,11 +35,22 @@ export function Overview({ mayChange }: { readonly mayChange: boolean }) {
           <strong class={status.ready ? 'good' : 'bad'}>{status.ready ? 'Ready' : 'Not ready'}</strong>, version {status.version},{' '}
           {status.workers} {status.workers === 1 ? 'process' : 'processes'}, started <Time at={status.startedAt} />
         </p>
-        {pending.length + notes.length === 0 ? null : (
+        {pending.length + notes.length + stale.length + due.length === 0 ? null : (
           <ul>
             {pending.map(([name, text]) => (
               <li key={name} class="bad">
                 <strong>{name}</strong>: {text}
+              </li>
+            ))}
+            {stale.map(({ key, fetchedAt }) => (
+              <li key={key} class="bad">
+                <strong>issuer {key}</strong>: the keys cannot be fetched; those in use are from <Time at={fetchedAt} />
+              </li>
+            ))}
+            {due.map(({ name, expiresAt }) => (
+              <li key={name} class="bad">
+                <strong>{name}</strong>: the certificate {Date.parse(expiresAt) < Date.now() ? 'expired' : 'expires'}{' '}
+                <Time at={expiresAt} />
               </li>
             ))}
             {notes.map(([name, text]) => (

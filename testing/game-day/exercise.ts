@@ -57,7 +57,7 @@ export async function exercise(
   }
   if (pictures !== null) {
     const name = fault.name.replaceAll(/[^a-z]+/g, '-')
-    await picture(deployment.admin, CREDENTIAL, join(pictures, `game-day-${name}`))
+    await picture(deployment.admin, CREDENTIAL, fault.view, join(pictures, `game-day-${name}.png`))
   }
   const readyz = await (await fetch(`${deployment.health}/readyz`)).text()
   await deployment.stop()

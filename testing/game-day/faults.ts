@@ -13,6 +13,8 @@ export interface Fault {
   readonly name: string
   /** Any of these reports it. */
   readonly alerts: readonly string[]
+  /** The view of the console that shows it. */
+  readonly view: 'overview' | 'decisions'
   /** The page, from the root of the documentation, that solves it. */
   readonly runbook: string
   /** Prepares it: with what differs in the configuration, and what happens to the deployment. */
@@ -30,18 +32,21 @@ const SOON = 30_000
 export const FAULTS: readonly Fault[] = [
   {
     name: 'the issuer is down',
+    view: 'overview',
     alerts: ['ThreadwardenIssuerKeysStale'],
     runbook: 'how-to/operate/keys-cannot-be-fetched.md',
     prepare: () => ({ inject: ({ issuer }) => void issuer.answers.set('/jwks', { hangUp: true }) }),
   },
   {
     name: 'the issuer signs with a key that it does not publish',
+    view: 'decisions',
     alerts: ['ThreadwardenRefusalsJump'],
     runbook: 'how-to/operate/keys-cannot-be-fetched.md',
     prepare: () => ({ inject: (deployment) => deployment.signWithUnknownKey() }),
   },
   {
     name: 'another process locks the store',
+    view: 'overview',
     alerts: ['ThreadwardenStoreUnavailable'],
     runbook: 'how-to/operate/store-is-down.md',
     prepare: (scope) => ({
@@ -54,12 +59,14 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'the store is deleted',
+    view: 'overview',
     alerts: ['ThreadwardenStoreUnavailable'],
     runbook: 'how-to/operate/store-is-down.md',
     prepare: () => ({ inject: removeStore }),
   },
   {
     name: 'the upstream takes ten seconds',
+    view: 'decisions',
     alerts: ['ThreadwardenUpstreamSlow'],
     runbook: 'how-to/operate/incident.md',
     prepare: () => ({
@@ -72,6 +79,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'an upstream of the other transport takes its place',
+    view: 'overview',
     alerts: ['ThreadwardenUpstreamUnknown', 'ThreadwardenUpstreamErrors'],
     runbook: 'how-to/operate/incident.md',
     prepare: (scope) => ({
@@ -86,6 +94,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a change of the policy has an error',
+    view: 'overview',
     alerts: ['ThreadwardenReloadRefused'],
     runbook: 'how-to/operate/reload.md',
     prepare: () => ({
@@ -99,6 +108,7 @@ export const FAULTS: readonly Fault[] = [
   },
   {
     name: 'the certificate expires',
+    view: 'overview',
     alerts: ['ThreadwardenCertificateExpired', 'ThreadwardenCertificateExpires'],
     runbook: 'how-to/deploy/tls.md',
     prepare(scope) {
