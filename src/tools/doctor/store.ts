@@ -67,7 +67,7 @@ function look(file: string, table: KnownTable): Result {
     case 'missing':
       markEmpty(table)
       return ok(
-        `${file} does not exist yet: the gateway creates it when it starts. If it has run before, the path is wrong or a volume is missing`,
+        `${file} does not exist yet: the gateway creates it when it starts. If it has run before, the path is wrong, a volume is missing or the file was removed: do not start or restart it, but restore the file`,
       )
     case 'usable':
       table.scopes = seen.scopes
