@@ -1,8 +1,8 @@
 /** `threadwarden health`: asks the health listener of a running gateway, for probes that run a command. */
-import { request } from 'node:http'
 import { isObject, type Json } from '../core/json/read.ts'
 import { healthListener, originOf } from '../config/health-listener.ts'
 import { duration } from '../document/quantities.ts'
+import { askListener } from './ask-listener.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value } from './command.ts'
 import { configFile, printErrors, type ConfigOptions } from './input-files.ts'
 import { complain, harmless, print, printData, type Terminal } from './terminal.ts'
@@ -64,26 +64,13 @@ function givenOrigin(text: string): string {
 
 type Asked = { readonly status: number; readonly answer: Json } | { readonly status: null; readonly error: string }
 
-/** Without a proxy of the environment: the listener is beside this process. */
-function ask(url: string, timeoutMs: number): Promise<Asked> {
-  return new Promise((resolve) => {
-    const signal = AbortSignal.timeout(timeoutMs)
-    const failed = (error: Error): void => {
-      const code = 'code' in error ? String(error.code) : error.name
-      resolve({ status: null, error: signal.aborted ? 'no answer in time' : code })
-    }
-    const asking = request(url, { signal, agent: false }, (response) => {
-      let text = ''
-      response.setEncoding('utf8')
-      response.on('error', failed)
-      response.on('data', (chunk: string) => {
-        text += chunk
-        if (text.length > MAX_BYTES) response.destroy(Object.assign(new Error('too large'), { code: 'TOO_LARGE' }))
-      })
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, answer: parsed(text) }))
-    })
-    asking.on('error', failed).end()
-  })
+async function ask(url: string, timeoutMs: number): Promise<Asked> {
+  try {
+    const { status, text } = await askListener(url, { timeoutMs, mostBytes: MAX_BYTES })
+    return { status, answer: parsed(text) }
+  } catch (error) {
+    return { status: null, error: error instanceof Error ? error.message : String(error) }
+  }
 }
 
 function parsed(text: string): Json {

@@ -1,6 +1,5 @@
 /** `threadwarden support-bundle`: one file for the person who helps, without secrets, names and ids. */
 import { closeSync, constants, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs'
-import { request } from 'node:http'
 import { arch, availableParallelism, platform, release, totalmem } from 'node:os'
 import { buffer } from 'node:stream/consumers'
 import { parse } from 'yaml'
@@ -18,6 +17,7 @@ import { withoutNames, type Schema } from '../tools/support/configuration.ts'
 import { logPart } from '../tools/support/log-lines.ts'
 import { samplesOf } from '../tools/support/metrics.ts'
 import { makePseudonyms, type Pseudonyms } from '../tools/support/pseudonyms.ts'
+import { askListener } from './ask-listener.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, UsageError, value } from './command.ts'
 import { configFile } from './input-files.ts'
 import { complain, write, type Terminal } from './terminal.ts'
@@ -165,7 +165,8 @@ async function gatewayPart(file: string, env: NodeJS.ProcessEnv, pseudonyms: Pse
   const listener = healthListener(file, env)
   const origin = listener.ok ? originOf(listener.value) : null
   if (origin === null) throw new CommandFailed('the address of the health listener is not known')
-  const [ready, metrics] = await Promise.all([get(`${origin}/readyz`), get(`${origin}/metrics`)])
+  const get = (path: string) => askListener(origin + path, { timeoutMs: ANSWER_MS, mostBytes: ANSWER_BYTES })
+  const [ready, metrics] = await Promise.all([get('/readyz'), get('/metrics')])
   const answer = z
     .object({ pending: z.record(z.string(), z.unknown()), notes: z.record(z.string(), z.unknown()).optional() })
     .safeParse(parsed(ready.text))
@@ -188,22 +189,6 @@ function parsed(text: string): unknown {
   } catch {
     return null
   }
-}
-
-/** Without a proxy of the environment: the listener is beside this process. */
-function get(url: string): Promise<{ readonly status: number; readonly text: string }> {
-  return new Promise((resolve, reject) => {
-    const asking = request(url, { signal: AbortSignal.timeout(ANSWER_MS), agent: false }, (response) => {
-      let text = ''
-      response.setEncoding('utf8').on('error', reject)
-      response.on('data', (chunk: string) => {
-        text += chunk
-        if (text.length > ANSWER_BYTES) response.destroy(new Error('too large'))
-      })
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, text }))
-    })
-    asking.on('error', reject).end()
-  })
 }
 
 async function lastLines(log: string, { stdin }: Terminal): Promise<readonly string[]> {

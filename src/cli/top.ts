@@ -1,10 +1,10 @@
 /** `threadwarden top`: refusals and open streams of a running gateway, in a terminal, again and again. */
 import { once } from 'node:events'
-import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { originOf } from '../config/health-listener.ts'
 import { duration } from '../document/quantities.ts'
 import type { Decision, MinuteOfDecisions, Status, Stream } from '../http/admin/schemas.ts'
+import { askListener } from './ask-listener.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
 import { loadConfig, readInput } from './input-files.ts'
 import { columns, harmless, paintFor, printData, write, type Paint, type Terminal } from './terminal.ts'
@@ -114,40 +114,22 @@ async function lookAt(target: Target): Promise<Look> {
   return { status, minutes, refusals, streams }
 }
 
-/** Without a proxy of the environment: the listener is on loopback or in the same network. */
-function ask<Answer>({ origin, credential }: Target, path: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const signal = AbortSignal.timeout(ANSWER_MS)
-    const failed = (why: string): void => reject(new CommandFailed(`error: ${origin}${path}: ${why}`))
-    const onError = (error: Error): void =>
-      failed(signal.aborted ? 'no answer in time' : 'code' in error ? String(error.code) : error.message)
-    const asking = request(
-      `${origin}${path}`,
-      { signal, agent: false, headers: { authorization: `Bearer ${credential}` } },
-      (response) => {
-        const parts: Buffer[] = []
-        let length = 0
-        response.on('error', onError)
-        response.on('data', (part: Buffer) => {
-          parts.push(part)
-          length += part.length
-          if (length > MOST_BYTES) response.destroy(new Error('the answer is too large'))
-        })
-        response.on('end', () => {
-          const { statusCode = 0 } = response
-          if (statusCode === 401) failed('the credential is wrong (401)')
-          else if (statusCode !== 200) failed(`the answer was ${statusCode}: is this the admin listener?`)
-          else
-            try {
-              resolve(JSON.parse(Buffer.concat(parts).toString('utf8')) as Answer)
-            } catch {
-              failed('the answer is no JSON: is this the admin listener?')
-            }
-        })
-      },
-    )
-    asking.on('error', onError).end()
-  })
+/** @throws CommandFailed without an answer */
+async function ask<Answer>({ origin, credential }: Target, path: string): Promise<Answer> {
+  const failed = (why: string): CommandFailed => new CommandFailed(`error: ${origin}${path}: ${why}`)
+  const headers = { authorization: `Bearer ${credential}` }
+  const { status, text } = await askListener(`${origin}${path}`, { timeoutMs: ANSWER_MS, mostBytes: MOST_BYTES, headers }).catch(
+    (error: unknown) => {
+      throw failed(error instanceof Error ? error.message : String(error))
+    },
+  )
+  if (status === 401) throw failed('the credential is wrong (401)')
+  if (status !== 200) throw failed(`the answer was ${status}: is this the admin listener?`)
+  try {
+    return JSON.parse(text) as Answer
+  } catch {
+    throw failed('the answer is no JSON: is this the admin listener?')
+  }
 }
 
 interface Size {

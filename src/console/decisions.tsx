@@ -1,7 +1,7 @@
 /** The last decisions with filters, and refusals by reason over the last hour. */
 import { useState } from 'preact/hooks'
 import { query, type Decision, type Minute } from './api.ts'
-import { Fault, Field, RuleText, Time, usePolled } from './parts.tsx'
+import { Fault, Field, Head, RuleText, Time, usePolled } from './parts.tsx'
 
 interface Filters {
   readonly route: string
@@ -45,17 +45,7 @@ export function Decisions({ onExplain }: { readonly onExplain: (requestId: strin
         </form>
         <Fault text={fault} />
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Time</th>
-              <th scope="col">User</th>
-              <th scope="col">Route</th>
-              <th scope="col">Thread</th>
-              <th scope="col">Reason</th>
-              <th scope="col">Rule</th>
-              <th scope="col">Request</th>
-            </tr>
-          </thead>
+          <Head names={['Time', 'User', 'Route', 'Thread', 'Reason', 'Rule', 'Request']} />
           <tbody>
             {decisions.map((one) => (
               <tr key={one.requestId}>

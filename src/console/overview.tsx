@@ -1,7 +1,7 @@
 /** Health, pending conditions, the active configuration, issuers, upstreams and certificates. */
 import { useState } from 'preact/hooks'
 import { ask, type Status } from './api.ts'
-import { Confirmed, Fault, PolicyFile, Time, usePolled } from './parts.tsx'
+import { Confirmed, Fault, Head, PolicyFile, Time, usePolled } from './parts.tsx'
 
 /** Certificates that expire within this time are shown with the health, in milliseconds. */
 const WEEK_MS = 7 * 24 * 3600_000
@@ -115,15 +115,7 @@ export function Overview({ mayChange }: { readonly mayChange: boolean }) {
       <section>
         <h2>Issuers</h2>
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Issuer</th>
-              <th scope="col">Keys</th>
-              <th scope="col">Fetched</th>
-              <th scope="col">Key ids</th>
-            </tr>
-          </thead>
+          <Head names={['Key', 'Issuer', 'Keys', 'Fetched', 'Key ids']} />
           <tbody>
             {status.issuers.map(({ key, issuer, state, fetchedAt, keys }) => (
               <tr key={key}>
@@ -140,13 +132,7 @@ export function Overview({ mayChange }: { readonly mayChange: boolean }) {
       <section>
         <h2>Upstreams</h2>
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Key</th>
-              <th scope="col">Path</th>
-              <th scope="col">Transport</th>
-            </tr>
-          </thead>
+          <Head names={['Key', 'Path', 'Transport']} />
           <tbody>
             {status.upstreams.map(({ key, publicPath, transport }) => (
               <tr key={key}>
@@ -162,12 +148,7 @@ export function Overview({ mayChange }: { readonly mayChange: boolean }) {
         <section>
           <h2>Certificates</h2>
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Setting</th>
-                <th scope="col">Expires</th>
-              </tr>
-            </thead>
+            <Head names={['Setting', 'Expires']} />
             <tbody>
               {status.certificates.map(({ name, expiresAt }) => (
                 <tr key={name}>

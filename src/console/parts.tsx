@@ -110,6 +110,21 @@ export function Facts({ of }: { readonly of: Readonly<Record<string, unknown>> |
   )
 }
 
+/** The first row of a table. */
+export function Head({ names }: { readonly names: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {names.map((name) => (
+          <th scope="col" key={name}>
+            {name}
+          </th>
+        ))}
+      </tr>
+    </thead>
+  )
+}
+
 interface ConfirmedProps {
   readonly label: string
   /** What will happen, as a question. */

@@ -1,6 +1,6 @@
 /** The open event streams. */
 import { ask, type Stream } from './api.ts'
-import { Confirmed, Fault, Time, usePolled } from './parts.tsx'
+import { Confirmed, Fault, Head, Time, usePolled } from './parts.tsx'
 
 export function Streams({ mayChange }: { readonly mayChange: boolean }) {
   const { answer, fault, again } = usePolled<{ readonly streams: readonly Stream[] }>('/streams')
@@ -10,17 +10,7 @@ export function Streams({ mayChange }: { readonly mayChange: boolean }) {
       <h2>Open streams: {streams.length}</h2>
       <Fault text={fault} />
       <table>
-        <thead>
-          <tr>
-            <th scope="col">Opened</th>
-            <th scope="col">User</th>
-            <th scope="col">Route</th>
-            <th scope="col">Agent</th>
-            <th scope="col">Thread</th>
-            <th scope="col">Token expires</th>
-            <th scope="col">Stream</th>
-          </tr>
-        </thead>
+        <Head names={['Opened', 'User', 'Route', 'Agent', 'Thread', 'Token expires', 'Stream']} />
         <tbody>
           {streams.map(({ requestId, openedAt, user, route, agent, thread, expiresAt }) => (
             <tr key={requestId}>

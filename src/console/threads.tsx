@@ -1,7 +1,7 @@
 /** Threads: search, owner, grants and recent decisions, and their changes. */
 import { useState } from 'preact/hooks'
 import { ask, query, threadPath, type Decision, type Grant, type Thread, type ThreadRow } from './api.ts'
-import { Confirmed, Fault, Field, RuleText, Time, usePolled } from './parts.tsx'
+import { Confirmed, Fault, Field, Head, RuleText, Time, usePolled } from './parts.tsx'
 
 interface Page {
   readonly threads: readonly ThreadRow[]
@@ -37,16 +37,7 @@ export function Threads({ mayChange }: { readonly mayChange: boolean }) {
         </form>
         <Fault text={fault} />
         <table>
-          <thead>
-            <tr>
-              <th scope="col">Thread</th>
-              <th scope="col">Upstream</th>
-              <th scope="col">Owner</th>
-              <th scope="col">Agent</th>
-              <th scope="col">State</th>
-              <th scope="col">Last used</th>
-            </tr>
-          </thead>
+          <Head names={['Thread', 'Upstream', 'Owner', 'Agent', 'State', 'Last used']} />
           <tbody>
             {(page?.threads ?? []).map((row) => (
               <tr key={`${row.scope} ${row.thread}`}>
