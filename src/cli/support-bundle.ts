@@ -127,10 +127,10 @@ function configurationPart(file: string, pseudonyms: Pseudonyms): Json {
   return withoutNames(written, schema, pseudonyms)
 }
 
+/** Without the hash: a person who guesses the names in the file could prove the guess by it. */
 function policyPart({ config, policy }: Prepared): object {
   const upstreams = new Map<string, number>()
   return {
-    hash: policy.hash,
     routes: routesOf(config, policy).map(({ upstream, route, method, closed, access }) => {
       if (!upstreams.has(upstream)) upstreams.set(upstream, upstreams.size + 1)
       return {
