@@ -22,6 +22,14 @@ const KEPT = 1000
 const MINUTES = 60
 const MINUTE_MS = 60_000
 
+/** Ids may be parts of the text of a large body, which would stay in memory with them. */
+function withOwnIds(decided: AuditedDecision): AuditedDecision {
+  const { descriptor } = decided.request
+  if (descriptor === null) return decided
+  const ids = Object.fromEntries(Object.entries(descriptor.ids).map(([name, id]) => [name, Buffer.from(id).toString()]))
+  return { ...decided, request: { ...decided.request, descriptor: { ...descriptor, ids } } }
+}
+
 interface Minute {
   readonly minute: number
   permitted: number
@@ -34,7 +42,7 @@ export function makeRecentDecisions(): RecentDecisions {
   const minutes: Minute[] = []
   return {
     add(decided) {
-      kept[next] = decided
+      kept[next] = withOwnIds(decided)
       next = (next + 1) % KEPT
       const minute = decided.time - (decided.time % MINUTE_MS)
       let current = minutes.at(-1)

@@ -21,7 +21,16 @@ const FAULTS: Readonly<Record<string, string>> = {
 /** `#view` or `#explain/REQUEST-ID`. */
 function place(): { readonly view: View; readonly detail: string } {
   const [name = '', detail = ''] = location.hash.slice(1).split('/')
-  return { view: VIEWS.find((view) => view === name) ?? 'overview', detail: decodeURIComponent(detail) }
+  return { view: VIEWS.find((view) => view === name) ?? 'overview', detail: decoded(detail) }
+}
+
+/** A person may write any text into the address. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 function Console() {

@@ -23,6 +23,7 @@ const PLANTED = {
   claimValue: 'planted-tenant',
   claimNumber: '424242424242',
   digits: '87654321',
+  quantity: '4711s',
   role: 'planted-role',
   ruleName: 'planted-rule-name',
   agent: 'planted-agent',
@@ -74,6 +75,7 @@ void test('planted texts of configuration, policy, requests and log are not in i
     'upstream.headers': {
       [PLANTED.headerName]: PLANTED.headerValue,
       'x-digits': PLANTED.digits,
+      'x-quantity': PLANTED.quantity,
       authorization: '${env:PLANTED}',
     },
     'authentication.issuers': {
@@ -106,7 +108,7 @@ void test('planted texts of configuration, policy, requests and log are not in i
     log,
     [
       ...lines,
-      `{"level":"error","msg":"${PLANTED.user} was here","${PLANTED.claimName}":"x"}`,
+      `{"level":"error","time":"2026-01-31T12:00:00.000Z","msg":"${PLANTED.user} was here","${PLANTED.claimName}":"x"}`,
       `no JSON ${PLANTED.thread}`,
       '',
     ].join('\n'),
@@ -152,7 +154,7 @@ void test('planted texts of configuration, policy, requests and log are not in i
   })
   t.match(
     JSON.stringify(bundle.configuration.upstream),
-    /"<name \d+>":"<text \d+>","<name \d+>":"<text \d+>","<name \d+>":"<reference to the environment>"/,
+    /"<name \d+>":"<text \d+>","<name \d+>":"<text \d+>","<name \d+>":"<text \d+>","<name \d+>":"<reference to the environment>"/,
   )
   t.ok(Object.keys(bundle.configuration.authentication.issuers).every((key) => /^<name \d+>$/.test(key)))
   t.ok(bundle.gateway.metrics.includes('threadwarden_decisions_total{route="none",reason="credential-missing"} 1'))

@@ -1,10 +1,12 @@
 /** The console on the admin listener: who gets in, and what a page of somebody else can't do with an operator's browser. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test, type Test } from 'tap'
 import { startIssuer } from '../../examples/issuer.ts'
 import { CONSOLE_CLIENT, walk } from '../../examples/sign-in.ts'
 import { makeSessions } from '../../src/http/admin/console/sessions.ts'
 import { freePort } from '../../testing/support/free-port.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
 import { head, sendRaw } from '../../testing/support/raw.ts'
 import { ROOT } from '../suites/suites.ts'
@@ -147,6 +149,28 @@ void test('the credential begins a session, which the API accepts, until it is e
   t.notOk(JSON.stringify(gateway.lines).includes(cookie.split('=')[1] ?? ''), 'no session is in the log')
 })
 
+void test('a session ends when the credential that began it is replaced', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const credentialFile = join(folder, 'credential')
+  writeFileSync(credentialFile, CREDENTIAL)
+  const { gateway } = await gated(t, undefined, { config: { admin: { port: 0, credentialFile, console: {} } } })
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ credential: CREDENTIAL })
+  const begun = await fetch(`${gateway.adminUrl}/console/session`, { method: 'POST', headers, body })
+  const cookie = begun.headers.getSetCookie()[0]?.split(';')[0] ?? ''
+  const status = async (): Promise<number> => (await fetch(`${gateway.adminUrl}/status`, { headers: { cookie } })).status
+  t.equal(await status(), 200)
+  writeFileSync(credentialFile, 'd'.repeat(40))
+  t.equal(await status(), 401)
+})
+
+void test('a page of another origin begins no sign-in at the provider', async (t) => {
+  const { ask } = await withIssuer(t)
+  t.equal((await ask('/console/sign-in', { headers: { 'sec-fetch-site': 'cross-site' } })).status, 403)
+  t.equal((await ask('/console/sign-in', { headers: { 'sec-fetch-site': 'none' } })).status, 303)
+})
+
 void test('a session id that another user chose or knew is never used (session fixation)', async (t) => {
   const { ask } = await consoled(t)
   const chosen = `threadwarden=${'A'.repeat(43)}`
@@ -204,11 +228,13 @@ void test('a name that is bound to the address afterwards reaches nothing (DNS r
     `localhost.evil.example`,
     '127.0.0.1@evil.example',
     '',
+    `127.0.0.1:${port}\r\nHost: evil.example`,
   ]) {
     t.equal(await as(host, '/status'), 401, host)
     t.not(await as(host, '/console'), 200, host)
     t.not(await as(host, '/console/main.js'), 200, host)
   }
+  t.equal(await as(`127.0.0.1:${port}`, 'http://evil.example/status'), 404, 'an absolute form')
   for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, 'localhost'])
     t.equal(await as(host, '/status'), 200, host)
 })
@@ -242,16 +268,18 @@ void test('programs use the credential as before, and pages of other origins can
   )
 })
 
-void test('a session ends after half an hour without a request, after eight hours, and for the hundred-and-first', (t) => {
+void test('a session ends after half an hour without a request, after eight hours, for the eleventh of one operator, and with its credential', (t) => {
   let now = 0
   const sessions = makeSessions(false, () => now)
   const set: string[] = []
   const reply = { setCookie: (_name: string, value: string) => void set.push(value), clearCookie: () => {} } as never
   const request = (id?: string) => ({ cookies: { threadwarden: id } }) as never
   const begin = (): string => {
-    sessions.begin(request(), reply, { name: 'credential', role: 'operator' })
+    sessions.begin(request(), reply, { name, role: 'operator' }, () => isValid)
     return set.at(-1) ?? ''
   }
+  let name = 'credential'
+  let isValid = true
   const first = begin()
   now += 29 * 60_000
   t.not(sessions.of(request(first)), null)
@@ -261,10 +289,15 @@ void test('a session ends after half an hour without a request, after eight hour
   for (const until = now + 8 * 3600_000 - 60_000; now < until; now += 60_000) t.not(sessions.of(request(second)), null)
   now += 60_000
   t.equal(sessions.of(request(second)), null)
-  const many = Array.from({ length: 101 }, begin)
+  const others = begin()
+  name = 'openid:vera'
+  const many = Array.from({ length: 11 }, begin)
   t.equal(sessions.of(request(many[0])), null)
   t.not(sessions.of(request(many[1])), null)
-  t.equal(new Set(many).size, 101)
+  t.equal(new Set(many).size, 11)
+  t.not(sessions.of(request(others)), null, 'one operator signs no other out')
+  isValid = false
+  t.equal(sessions.of(request(others)), null, 'a replaced credential ends what it began')
   t.end()
 })
 
@@ -319,7 +352,7 @@ void test('an operator signs in at the provider, with PKCE, and by role', async 
   t.equal(at.searchParams.get('code_challenge_method'), 'S256')
   for (const name of ['state', 'nonce', 'code_challenge']) t.ok((at.searchParams.get(name) ?? '').length >= 43, name)
   const back = await walk(at, 'olga', isCallback)
-  const answer = await ask(back.href, { cookie })
+  const answer = await ask(`${back.href}&authuser=0`, { cookie })
   t.same([answer.status, answer.headers.get('location')], [303, '/console'])
   const session = answer.headers.getSetCookie().find((line) => line.startsWith('threadwarden=')) ?? ''
   const olga = session.slice(0, session.indexOf(';'))

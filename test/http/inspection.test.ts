@@ -223,6 +223,9 @@ void test('a recent request, a line of the audit and claims are explained by the
     now: { reason: 'credential-missing', status: 401 },
     principal: null,
   })
+  const listeners = process.listenerCount('exit')
+  for (let at = 0; at < 20; at += 1) await explain({ method: 'GET', target, claims })
+  t.equal(process.listenerCount('exit'), listeners, 'a question leaves nothing behind')
   const unknown = await explain({ requestId: 'r-unknown' })
   t.same([unknown.status, codeOf(unknown)], [404, 'not-found'])
   for (const wrong of [

@@ -189,7 +189,7 @@ function credentialRefusal(request: FastifyRequest, { credentials }: AdminCreden
   return refuse(lines.length === 0 ? 'credential-missing' : 'token-malformed')
 }
 
-const TARGET = /^[^?#]*(?:\?([^?#]*))?$/
+const TARGET = /^\/[^?#]*(?:\?([^?#]*))?$/
 
 /**
  * Text behind an unencoded `?` or `#` would be cut off, and the request would mean another id. A query is refused unless its
@@ -201,7 +201,9 @@ function targetRefusal({ originalUrl, routeOptions }: FastifyRequest): AdminRefu
   if (query === undefined) return null
   const known = routeOptions.config.query ?? []
   const names = query.split('&').map((part) => /^(\w+)=/.exec(part)?.[1] ?? '')
-  return names.every((name) => known.includes(name)) && new Set(names).size === names.length ? null : refuse('route-unknown')
+  return names.every((name) => known === 'any' || known.includes(name)) && new Set(names).size === names.length
+    ? null
+    : refuse('route-unknown')
 }
 
 function unreadable(code: string | undefined): string {

@@ -16,7 +16,7 @@ declare module 'fastify' {
     /** False for a route that changes nothing. */
     changes?: boolean
     /** Names that a query may have. */
-    query?: readonly string[]
+    query?: readonly string[] | 'any'
   }
 }
 

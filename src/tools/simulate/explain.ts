@@ -104,12 +104,14 @@ const NO_ANSWERS: OpenAnswers = {
   endOf: () => {},
 }
 
+/** One for all questions: each of them watches the event loop, and would do so until the process ends. */
+const METRICS = makeMetrics()
+const SILENCE = makeLog('silent', { write: () => {} })
+
 export async function explain(question: Question, surroundings: Surroundings): Promise<Explanation> {
   const { config, policy, identity, clock } = surroundings
   const recorded: Recorded = { request: null, dropped: [] }
   let notes: readonly string[] = []
-  const metrics = makeMetrics()
-  const log = makeLog('silent')
   const pipeline = assemblePipeline(
     {
       config,
@@ -136,8 +138,8 @@ export async function explain(question: Question, surroundings: Surroundings): P
       answers: NO_ANSWERS,
       runs: makeRunsUnderWay(clock),
       memory: { bodies: ROOM, reading: ROOM, answers: ROOM },
-      metrics,
-      log,
+      metrics: METRICS,
+      log: SILENCE,
       clock,
       state: { isRevoked: () => false, isShuttingDown: false },
     },

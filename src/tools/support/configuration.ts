@@ -5,6 +5,7 @@ import type { Pseudonyms } from './pseudonyms.ts'
 /** The part of JSON Schema that the schema of the configuration uses. */
 export interface Schema {
   readonly type?: string | readonly string[]
+  readonly pattern?: string
   readonly enum?: readonly Json[]
   readonly const?: Json
   readonly properties?: Readonly<Record<string, Schema>>
@@ -16,6 +17,8 @@ export interface Schema {
 
 /** Durations, sizes, ages and rates: with a unit, because digits alone could be a secret or an id. */
 const QUANTITY = /^\d{1,9}(?:ms|s|m|h|d|B|KiB|MiB|GiB|\/[smhd])$/
+/** The patterns of quantities, and of no other text in the schema. */
+const BEGINS_WITH_DIGIT = /^\^(?:\\d|\[1-9\])/
 const REFERENCE = /\$\{(env|file):/
 
 /** Keeps what the schema names: keys, members of enumerations, numbers, booleans and quantities. Everything else gets a pseudonym. */
@@ -57,7 +60,8 @@ function isTold(value: number | boolean, schemas: readonly Schema[]): boolean {
 
 function textOf(text: string, schemas: readonly Schema[], pseudonyms: Pseudonyms): string {
   if (schemas.some((one) => one.enum?.includes(text) === true || one.const === text)) return text
-  if (QUANTITY.test(text)) return text
+  // Only where the schema asks for one: a secret or an id may look like it.
+  if (QUANTITY.test(text) && schemas.some(({ pattern = '' }) => BEGINS_WITH_DIGIT.test(pattern))) return text
   const [, kind] = REFERENCE.exec(text) ?? []
   if (kind !== undefined) return `<reference to ${kind === 'env' ? 'the environment' : 'a file'}>`
   if (/^https?:\/\//.test(text) && URL.canParse(text)) return pseudonyms.ofUrl(text)

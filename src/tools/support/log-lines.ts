@@ -49,7 +49,7 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 export interface LogPart {
   readonly lines: readonly JsonObject[]
-  /** Lines that are no JSON object. */
+  /** Lines that are not the gateway's. */
   readonly unreadable: number
   /** The number of fields that were left out. */
   readonly removed: number
@@ -60,7 +60,7 @@ export function logPart(lines: readonly string[], pseudonyms: Pseudonyms): LogPa
   let removed = 0
   const kept = lines.flatMap((text) => {
     const line = objectIn(text)
-    if (line === null) {
+    if (line === null || !isOfGateway(line)) {
       unreadable += 1
       return []
     }
@@ -72,6 +72,11 @@ export function logPart(lines: readonly string[], pseudonyms: Pseudonyms): LogPa
     return [Object.fromEntries(fields)]
   })
   return { lines: kept, unreadable, removed }
+}
+
+/** Other programs may write to the same log. */
+function isOfGateway({ level, time }: JsonObject): boolean {
+  return typeof level === 'string' && WORDS['level']?.has(level) === true && typeof time === 'string' && TIME.test(time)
 }
 
 function objectIn(text: string): JsonObject | null {

@@ -32,8 +32,11 @@ export interface ConsoleParts {
   readonly respond: (request: FastifyRequest, reply: FastifyReply, result: AdminAnswer | AdminRefusal) => FastifyReply
 }
 
-/** RFC 6749 §4.1.2, RFC 9207 §2 and OpenID Connect Session Management 1.0 §2. */
-const ANSWER_OF_ISSUER = ['code', 'state', 'iss', 'session_state', 'scope', 'error', 'error_description', 'error_uri']
+/** Never the text of an error: it may quote the answer of the issuer. */
+function kindOf(error: unknown): string {
+  const { code, name } = error as { readonly code?: string; readonly name?: string }
+  return (code ?? name ?? 'failed').slice(0, 100)
+}
 
 const signInForm = z.strictObject({ credential: z.string() })
 
@@ -58,9 +61,9 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): Console {
     app.route({
       method,
       url: `/console${url}`,
-      config: { action: 'sign-in', isOpen: true, ...(url === '/callback' ? { query: ANSWER_OF_ISSUER } : {}) },
+      config: { action: 'sign-in', isOpen: true, ...(url === '/callback' ? { query: 'any' } : {}) },
       handler: (request, reply) => {
-        const foreign = !own.isOwnHost(request) || (method !== 'GET' && !own.isOwnPage(request))
+        const foreign = !own.isOwnHost(request) || ((method !== 'GET' || url === '/sign-in') && !own.isOwnPage(request))
         return foreign ? respond(request, reply, refuse('origin-not-listed')) : handle(request, reply)
       },
     })
@@ -81,7 +84,8 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): Console {
     if (!hasCredential(form.data.credential, credentials.credentials())) return respond(request, reply, refuse('token-malformed'))
     const operator = { name: 'credential', role: 'operator' } as const
     note(request, { operator: operator.name })
-    sessions.begin(request, reply, operator)
+    const { credential } = form.data
+    sessions.begin(request, reply, operator, () => hasCredential(credential, credentials.credentials()))
     return respond(request, reply, { status: 204, body: null, change: 'done' })
   })
   addRoute('DELETE', '/session', async (request, reply) => {
@@ -93,7 +97,7 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): Console {
       try {
         return await reply.redirect(await openId.begin(reply), 303)
       } catch (error) {
-        log.warn({ err: error, requestId: request.id }, 'the issuer of operators does not answer')
+        log.warn({ detail: kindOf(error), requestId: request.id }, 'the issuer of operators does not answer')
         return reply.redirect('/console#failed', 303)
       }
     })
@@ -105,14 +109,14 @@ export function addConsole(app: FastifyInstance, parts: ConsoleParts): Console {
           return await reply.redirect('/console#no-role', 303)
         }
         note(request, { operator: operator.name })
-        sessions.begin(request, reply, operator)
+        sessions.begin(request, reply, operator, () => true)
         log.info(
           { requestId: request.id, client: request.ip, action: 'sign-in', operator: operator.name, outcome: 'done' },
           'admin',
         )
         return await reply.redirect('/console', 303)
       } catch (error) {
-        log.warn({ err: error, requestId: request.id }, 'a sign-in to the console failed')
+        log.warn({ detail: kindOf(error), requestId: request.id }, 'a sign-in to the console failed')
         return reply.redirect('/console#failed', 303)
       }
     })

@@ -32,7 +32,8 @@ interface Pending {
 }
 
 const LONGEST_MS = 10 * 60_000
-const MOST = 100
+/** So many that no caller can push out the sign-ins of others soon; each takes some hundred bytes. */
+const MOST = 10_000
 const ISSUER_TIMEOUT_S = 10
 
 /** @param url the origin of the console, of which the redirect address is a part */
@@ -64,6 +65,9 @@ export function makeOpenId(settings: OpenIdSettings, url: string, clock: () => n
     }
   }
 
+  // Only the query is the issuer's.
+  const answerAddress = (target: string): URL => new URL(`${url}/console/callback${target.slice(target.indexOf('?'))}`)
+
   return {
     async begin(reply) {
       const issuer = await client()
@@ -92,7 +96,7 @@ export function makeOpenId(settings: OpenIdSettings, url: string, clock: () => n
       if (begun === undefined || clock() >= begun.endsAt)
         throw new Error('this browser has begun no sign-in, or it took too long')
       const { authorizationCodeGrant } = await library()
-      const tokens = await authorizationCodeGrant(await client(), new URL(request.originalUrl, url), {
+      const tokens = await authorizationCodeGrant(await client(), answerAddress(request.originalUrl), {
         pkceCodeVerifier: begun.verifier,
         expectedState: begun.state,
         expectedNonce: begun.nonce,
@@ -100,6 +104,7 @@ export function makeOpenId(settings: OpenIdSettings, url: string, clock: () => n
       })
       const claims = tokens.claims()
       if (claims === undefined) throw new Error('the issuer sent no ID token')
+      if (!SUBJECT.test(claims.sub)) throw new Error('the subject of the ID token is not acceptable')
       const roles = rolesIn(valueAt(claims, settings.rolesClaim))
       const has = (wanted: readonly string[]): boolean => wanted.some((role) => roles.includes(role))
       const name = `openid:${claims.sub}`
@@ -108,6 +113,9 @@ export function makeOpenId(settings: OpenIdSettings, url: string, clock: () => n
     },
   }
 }
+
+/** OpenID Connect Core 1.0 §2: at most 255 ASCII characters. */
+const SUBJECT = /^[\x20-\x7e]{1,255}$/
 
 function rolesIn(claim: unknown): readonly string[] {
   const all: readonly unknown[] = Array.isArray(claim) ? claim : [claim]

@@ -18,7 +18,10 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/
 export function makeOwnOrigin(url: string | undefined): OwnOrigin {
   const configured = url === undefined ? null : new URL(url)
   return {
-    isOwnHost: ({ headers: { host = '' } }) => (configured === null ? LOOPBACK.test(host) : host === configured.host),
+    isOwnHost({ raw }) {
+      const [host = '', ...more] = raw.headersDistinct['host'] ?? []
+      return more.length === 0 && (configured === null ? LOOPBACK.test(host) : host === configured.host)
+    },
     isOwnPage({ headers: { host = '', origin, 'sec-fetch-site': site } }) {
       // Browsers that send it say with it that a page of another origin asks, also where they send no Origin.
       if (site !== undefined && site !== 'same-origin' && site !== 'none') return false

@@ -10,22 +10,27 @@ export interface Operator {
 }
 
 export interface Sessions {
-  /** Always under a new id, which no other page can have set before (session fixation). */
-  begin(request: FastifyRequest, reply: FastifyReply, operator: Operator): void
+  /**
+   * Always under a new id, which no other page can have set before (session fixation).
+   * @param isValid asked for each request; the session ends when it is false
+   */
+  begin(request: FastifyRequest, reply: FastifyReply, operator: Operator, isValid: () => boolean): void
   of(request: FastifyRequest): Operator | null
   end(request: FastifyRequest, reply: FastifyReply): void
 }
 
 interface Session {
   readonly operator: Operator
+  readonly isValid: () => boolean
   readonly endsAt: number
   idleAt: number
 }
 
 const IDLE_MS = 30 * 60_000
 const LONGEST_MS = 8 * 3600_000
-/** Most sessions; the oldest ends for a new one. */
-const MOST = 100
+/** Most sessions, and of one operator; the oldest ends for a new one, so that no operator signs others out. */
+const MOST = 1000
+const MOST_OF_ONE = 10
 
 /**
  * @param isSecure whether browsers reach the console by HTTPS
@@ -38,13 +43,14 @@ export function makeSessions(isSecure: boolean, clock: () => number): Sessions {
   const sessions = new Map<string, Session>()
   const idOf = ({ cookies }: FastifyRequest): string => cookies[cookie] ?? ''
   return {
-    begin(request, reply, operator) {
+    begin(request, reply, operator, isValid) {
       sessions.delete(idOf(request))
       const id = randomBytes(32).toString('base64url')
       const now = clock()
-      sessions.set(id, { operator, endsAt: now + LONGEST_MS, idleAt: now + IDLE_MS })
-      const [oldest] = sessions.keys()
-      if (sessions.size > MOST && oldest !== undefined) sessions.delete(oldest)
+      const own = [...sessions].filter(([, session]) => session.operator.name === operator.name).map(([known]) => known)
+      const [oldest] = own.length >= MOST_OF_ONE ? own : sessions.size >= MOST ? sessions.keys() : []
+      if (oldest !== undefined) sessions.delete(oldest)
+      sessions.set(id, { operator, isValid, endsAt: now + LONGEST_MS, idleAt: now + IDLE_MS })
       void reply.setCookie(cookie, id, options)
     },
     of(request) {
@@ -52,7 +58,7 @@ export function makeSessions(isSecure: boolean, clock: () => number): Sessions {
       const session = sessions.get(id)
       if (session === undefined) return null
       const now = clock()
-      if (now >= session.endsAt || now >= session.idleAt) {
+      if (now >= session.endsAt || now >= session.idleAt || !session.isValid()) {
         sessions.delete(id)
         return null
       }
