@@ -142,7 +142,7 @@ const ALSO = {
   'store/retention.ts': ['observe'],
   'limits/open.ts': ['config', 'observe'],
   'audit/recorder.ts': ['http/pipeline', 'http/listeners/app.ts', 'snapshot/manager.ts', 'snapshot/snapshot.ts'],
-  'gateway/inspection.ts': ['tools/simulate'],
+  'gateway/inspection.ts': ['operator', 'tools/simulate'],
   'snapshot/snapshot.ts': ['gateway/operator-notices.ts'],
   'snapshot/assemble-pipeline.ts': ['gateway/operator-notices.ts'],
 }

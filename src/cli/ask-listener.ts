@@ -1,5 +1,6 @@
 /** Asks a listener of the gateway for operators: without a proxy of the environment, because it is on loopback or in the same network. */
 import { request } from 'node:http'
+import { UsageError } from './command.ts'
 
 interface Limits {
   readonly timeoutMs: number
@@ -31,4 +32,15 @@ export function askListener(url: string, { timeoutMs, mostBytes, headers = {} }:
     })
     asking.on('error', failed).end()
   })
+}
+
+/**
+ * The origin in the value of --url.
+ * @throws UsageError unless it is an http address without user or password
+ */
+export function givenOrigin(text: string, listener: 'health' | 'admin', usualPort: number): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '')
+    throw new UsageError(`--url must be the address of the ${listener} listener, such as http://127.0.0.1:${usualPort}`)
+  return url.origin
 }

@@ -2,7 +2,7 @@
 import { isObject, type Json } from '../core/json/read.ts'
 import { healthListener, originOf } from '../config/health-listener.ts'
 import { duration } from '../document/quantities.ts'
-import { askListener } from './ask-listener.ts'
+import { askListener, givenOrigin } from './ask-listener.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, jsonFlag, UsageError, value } from './command.ts'
 import { configFile, printErrors, type ConfigOptions } from './input-files.ts'
 import { complain, harmless, print, printData, type Terminal } from './terminal.ts'
@@ -33,7 +33,7 @@ still serve an earlier configuration.`,
     const limit = duration.safeParse(values.timeout)
     if (!limit.success || limit.data === 0)
       throw new UsageError(`--timeout ${values.timeout} is not a duration: write 500ms, 3s or 1m`)
-    const origin = values.url === undefined ? configuredOrigin(terminal, values) : givenOrigin(values.url)
+    const origin = values.url === undefined ? configuredOrigin(terminal, values) : givenOrigin(values.url, 'health', 8081)
     const asked = await ask(origin + path, limit.data)
     const healthy = asked.status === 200
     if (values.json) printData(terminal, { healthy, ...asked })
@@ -53,13 +53,6 @@ function configuredOrigin(terminal: Terminal, options: ConfigOptions): string {
   const origin = originOf(listener.value)
   if (origin === null) throw new CommandFailed(`health.port is 0 in ${file}: pass the address with --url`)
   return origin
-}
-
-function givenOrigin(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '')
-    throw new UsageError('--url must be the address of the health listener, such as http://127.0.0.1:8081')
-  return url.origin
 }
 
 type Asked = { readonly status: number; readonly answer: Json } | { readonly status: null; readonly error: string }

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { originOf } from '../config/health-listener.ts'
 import { duration } from '../document/quantities.ts'
 import type { Decision, MinuteOfDecisions, Status, Stream } from '../http/admin/schemas.ts'
-import { askListener } from './ask-listener.ts'
+import { askListener, givenOrigin } from './ask-listener.ts'
 import { CommandFailed, CONFIG, defineCommand, EXIT, flag, jsonFlag, UsageError, value, type Values } from './command.ts'
 import { loadConfig, readInput } from './input-files.ts'
 import { columns, harmless, paintFor, printData, write, type Paint, type Terminal } from './terminal.ts'
@@ -70,21 +70,14 @@ interface Target {
 /** @throws UsageError without an address and a credential */
 function targetOf({ url, 'credential-file': file, config }: Values<typeof OPTIONS>, terminal: Terminal): Target {
   const given = file === undefined ? null : credentialIn('--credential-file', file)
-  if (url !== undefined && given !== null) return { origin: givenOrigin(url), credential: given }
+  if (url !== undefined && given !== null) return { origin: givenOrigin(url, 'admin', 9090), credential: given }
   const { admin } = loadConfig(terminal, { config }).config
   if (admin === undefined) {
     throw new UsageError('the configuration has no admin listener: add admin, or pass --url and --credential-file')
   }
-  const origin = url === undefined ? originOf(admin) : givenOrigin(url)
+  const origin = url === undefined ? originOf(admin) : givenOrigin(url, 'admin', 9090)
   if (origin === null) throw new UsageError('admin.port is 0: pass the address with --url')
   return { origin, credential: given ?? admin.credential ?? credentialIn('admin.credentialFile', admin.credentialFile ?? '') }
-}
-
-function givenOrigin(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null
-  if (url?.protocol !== 'http:' || url.username !== '' || url.password !== '')
-    throw new UsageError('--url must be the address of the admin listener, such as http://127.0.0.1:9090')
-  return url.origin
 }
 
 /** The first line: a file may have the old credential beside the new one. */

@@ -49,7 +49,7 @@ export interface Assembled {
   readonly snapshots: SnapshotManager
   readonly revocations: RevocationList
   /** Null without an admin API. */
-  readonly activity: () => Activity | null
+  readonly activity: (part: keyof Activity) => Partial<Activity> | null
   /** True if the request had an open stream. */
   readonly endStream: (requestId: string) => boolean
 }
@@ -191,7 +191,7 @@ async function compose(
     log,
     clock,
   })
-  const activity = (): Activity | null => (recent === null ? null : activityOf(recent, answers, current()))
+  const activity: Assembled['activity'] = (part) => (recent === null ? null : activityOf(part, recent, answers, current()))
 
   const { app, leave, cut, secure } = makeApp({
     enter: snapshots.enter,
@@ -220,7 +220,7 @@ async function compose(
           issuers: () => Object.keys(current().prepared.config.authentication.issuers),
           reload: () => reload('admin'),
           inspection: makeInspection({
-            activities: async () => [activity()].filter((one) => one !== null),
+            activities: async (part) => [activity(part)].filter((one) => one !== null),
             endStream: async (requestId) => answers.endStream(requestId),
             current,
             readiness,

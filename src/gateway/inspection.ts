@@ -4,13 +4,14 @@ import type { RecentDecisions } from '../audit/recent.ts'
 import { readAuditLine } from '../audit/replay.ts'
 import type { Issuer } from '../auth/issuer.ts'
 import type { Json, JsonObject } from '../core/json/read.ts'
-import type { Decision, Explained, MinuteOfDecisions, PolicyInForce, Status, Stream } from '../http/admin/schemas.ts'
+import type { Decision, Explained, MinuteOfDecisions, ActivePolicy, Status, Stream } from '../http/admin/schemas.ts'
 import type { ExplainQuestion, Inspection } from '../http/admin/inspection.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import { singleFlight } from '../http/listeners/single-flight.ts'
 import { makeOwnerRecords } from '../http/pipeline/authorization.ts'
 import type { OpenAnswers } from '../http/upstream/open-answers.ts'
 import { packageVersion } from '../observe/version.ts'
+import { unknownIssuer } from '../operator/revocation-form.ts'
 import type { Checked } from '../snapshot/load.ts'
 import type { LastReload } from '../snapshot/reload.ts'
 import { openIdentity, type ConfigSnapshot } from '../snapshot/snapshot.ts'
@@ -19,34 +20,50 @@ import type { StoreState } from '../store/port/state.ts'
 import { Sources } from '../document/sources.ts'
 import { mountsOf } from '../config/mounts.ts'
 
-/** Of one process. */
+/** Of one process, by the part that is asked for. */
 export interface Activity {
   readonly decisions: readonly Decision[]
   readonly minutes: readonly MinuteOfDecisions[]
   readonly streams: readonly Stream[]
-  readonly issuers: Status['issuers']
-  readonly upstreams: Status['upstreams']
+  readonly sources: Pick<Status, 'issuers' | 'upstreams'>
 }
 
-export function activityOf(recent: RecentDecisions, answers: OpenAnswers, snapshot: ConfigSnapshot): Activity {
+export function activityOf(
+  part: keyof Activity,
+  recent: RecentDecisions,
+  answers: OpenAnswers,
+  snapshot: ConfigSnapshot,
+): Partial<Activity> {
+  switch (part) {
+    case 'decisions':
+      return { decisions: recent.lines().map((line) => ({ ...line })) }
+    case 'minutes':
+      return { minutes: recent.minutes().map(({ minute, ...counts }) => ({ minute: timeText(minute), ...counts })) }
+    case 'streams':
+      return { streams: answers.streams().map(shownStream) }
+    case 'sources':
+      return {
+        sources: {
+          issuers: snapshot.issuers.map(issuerStatus),
+          upstreams: mountsOf(snapshot.prepared.config).map(({ key, publicPath }) => ({
+            key,
+            publicPath: publicPath === '' ? '/' : publicPath,
+            transport: snapshot.handles.get(key)?.probe.facts?.transport ?? null,
+          })),
+        },
+      }
+  }
+}
+
+function shownStream({ owner, openedAt }: ReturnType<OpenAnswers['streams']>[number]): Stream {
   return {
-    decisions: recent.lines().map((line) => ({ ...line })),
-    minutes: recent.minutes().map(({ minute, ...counts }) => ({ minute: timeText(minute), ...counts })),
-    streams: answers.streams().map(({ owner, openedAt }) => ({
-      requestId: owner.requestId,
-      openedAt: timeText(openedAt),
-      user: owner.userId,
-      route: owner.permit?.descriptor.route.id ?? 'none',
-      agent: owner.permit?.descriptor.ids.agentId ?? null,
-      thread: owner.permit?.descriptor.ids.threadId ?? null,
-      expiresAt: owner.credential?.expiresAt === undefined ? null : timeText(owner.credential.expiresAt),
-    })),
-    issuers: snapshot.issuers.map(issuerStatus),
-    upstreams: mountsOf(snapshot.prepared.config).map(({ key, publicPath }) => ({
-      key,
-      publicPath: publicPath === '' ? '/' : publicPath,
-      transport: snapshot.handles.get(key)?.probe.facts?.transport ?? null,
-    })),
+    requestId: owner.requestId,
+    openedAt: timeText(openedAt),
+    user: owner.userId,
+    route: owner.permit?.descriptor.route.id ?? 'none',
+    agent: owner.permit?.descriptor.ids.agentId ?? null,
+    thread: owner.permit?.descriptor.ids.threadId ?? null,
+    expiresAt: owner.credential?.expiresAt === undefined ? null : timeText(owner.credential.expiresAt),
   }
 }
 
@@ -63,7 +80,7 @@ function issuerStatus({ key, config, keys }: Issuer): Status['issuers'][number] 
 
 export interface InspectionParts {
   /** Of each process that serves requests. */
-  readonly activities: () => Promise<readonly Activity[]>
+  readonly activities: (part: keyof Activity) => Promise<readonly Partial<Activity>[]>
   /** True if one of the processes had such a stream. */
   readonly endStream: (requestId: string) => Promise<boolean>
   readonly current: () => { readonly number: number; readonly prepared: Checked }
@@ -81,14 +98,15 @@ export function makeInspection(parts: InspectionParts): Inspection {
   const fault = singleFlight(() => parts.store.fault())
   const storeFault = (): Promise<string | null> =>
     Promise.race([fault(), sleep(STORE_MS, 'the check of the store takes longer than 2 s', { ref: false })])
-  const all = async <One>(of: (activity: Activity) => readonly One[]): Promise<readonly One[]> => (await activities()).flatMap(of)
   const decisions: Inspection['decisions'] = async () =>
-    (await all((one) => one.decisions)).toSorted((one, other) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0))
+    (await activities('decisions'))
+      .flatMap((one) => one.decisions ?? [])
+      .toSorted((one, other) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0))
   return {
     async status() {
       const { number, prepared } = current()
       const { config, policy } = prepared
-      const known = await activities()
+      const known = (await activities('sources')).flatMap(({ sources }) => sources ?? [])
       const last = parts.lastReload()
       const store = await storeFault()
       const pending = { ...Object.fromEntries(readiness.pending()), ...(store === null ? {} : { store }) }
@@ -120,10 +138,13 @@ export function makeInspection(parts: InspectionParts): Inspection {
       }
     },
     decisions,
-    minutes: async () => joinedMinutes(await all(({ minutes }) => minutes)),
-    streams: async () => (await all(({ streams }) => streams)).toSorted((one, other) => (one.openedAt < other.openedAt ? -1 : 1)),
+    minutes: async () => joinedMinutes((await activities('minutes')).flatMap((one) => one.minutes ?? [])),
+    streams: async () =>
+      (await activities('streams'))
+        .flatMap((one) => one.streams ?? [])
+        .toSorted((one, other) => (one.openedAt < other.openedAt ? -1 : 1)),
     endStream: parts.endStream,
-    policy: () => policyInForce(current().prepared),
+    policy: () => activePolicy(current().prepared),
     configuration() {
       const { number, prepared } = current()
       return { digest: prepared.digest, generation: number, written: { ...(prepared.written as object) } }
@@ -176,7 +197,7 @@ function joinedMinutes(all: readonly MinuteOfDecisions[]): readonly MinuteOfDeci
 
 // The simulation is loaded when an operator asks: it is no part of serving requests.
 
-async function policyInForce({ config, policy }: Checked): Promise<PolicyInForce> {
+async function activePolicy({ config, policy }: Checked): Promise<ActivePolicy> {
   const { routesOf } = await import('../tools/simulate/routes.ts')
   return {
     file: policy.file,
@@ -188,7 +209,7 @@ async function policyInForce({ config, policy }: Checked): Promise<PolicyInForce
       path,
       hasThread: right !== null,
       closed,
-      access: access.map((one) => ({ ...one, rule: placed(one.rule) })),
+      access: access.map((one) => ({ ...one, rule: withLine(one.rule) })),
     })),
   }
 }
@@ -208,7 +229,7 @@ async function explainedLine(line: Json, { policy }: Checked): Promise<Explained
   return {
     then,
     same,
-    now: now === null ? null : { ...now, rule: now.rule === null ? null : placed(now.rule) },
+    now: now === null ? null : { ...now, rule: now.rule === null ? null : withLine(now.rule) },
     request: { scope },
     route,
     principal,
@@ -229,7 +250,7 @@ async function explained(
   const { config, policy } = prepared
   const issuers = Object.keys(config.authentication.issuers)
   if (issuer !== undefined && !issuers.includes(issuer)) {
-    return { fault: `The configuration has no issuer of this key. It has: ${issuers.join(', ')}.` }
+    return { fault: unknownIssuer(issuers) }
   }
   const [{ explain }, { explanationData }] = await Promise.all([
     import('../tools/simulate/explain.ts'),
@@ -256,7 +277,7 @@ async function explained(
   return {
     then: null,
     same: null,
-    now: { outcome, status, code, reason, rule: rule === null ? null : placed(rule) },
+    now: { outcome, status, code, reason, rule: rule === null ? null : withLine(rule) },
     request,
     route,
     principal,
@@ -268,16 +289,6 @@ async function explained(
   }
 }
 
-interface Place {
-  readonly name: string
-  readonly file: string
-  readonly line?: number
-}
-
-function placed({ name, file, line }: Place) {
-  return { name, file, line: line ?? null }
-}
-
-function withLine<One extends Place>(one: One): Omit<One, 'line'> & { readonly line: number | null } {
+function withLine<One extends { readonly line?: number }>(one: One): Omit<One, 'line'> & { readonly line: number | null } {
   return { ...one, line: one.line ?? null }
 }

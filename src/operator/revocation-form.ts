@@ -40,6 +40,10 @@ export function userFault(text: string, issuers: readonly string[]): 'form' | { 
   return issuers.includes(issuer) ? null : { issuer }
 }
 
+export function unknownIssuer(issuers: readonly string[]): string {
+  return `The configuration has no issuer of this key. It has: ${issuers.join(', ')}.`
+}
+
 export function revocationOf(what: Revoked, list: readonly Revocation[]): Revocation | undefined {
   return list.find((one) =>
     'tokenId' in what ? one.kind === 'token' && one.tokenId === what.tokenId : one.kind === 'user' && one.userId === what.userId,

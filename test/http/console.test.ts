@@ -368,7 +368,7 @@ void test('an operator signs in at the provider, with PKCE, and by role', async 
   const again = await ask(back.href, { cookie })
   t.equal(again.headers.get('location'), '/console#failed', 'an answer of the provider counts once')
 
-  // Whoever may only look: every change is refused, also by the forms that change nothing elsewhere.
+  // A viewer: every change is refused, also by the forms that change nothing elsewhere.
   const bobs = await begin()
   const bob = await ask((await walk(bobs.at, 'bob', isCallback)).href, { cookie: bobs.cookie })
   const viewer = cookieOf({

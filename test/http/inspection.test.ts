@@ -178,7 +178,7 @@ void test('the active configuration is shown as it was written, without secrets'
   for (const secret of [CREDENTIAL, 'a-secret-of-the-upstream']) t.notOk(text.includes(secret))
 })
 
-void test('the policy in force is shown by route and relation', async (t) => {
+void test('the active policy is shown by route and relation', async (t) => {
   const one = await inspected(t)
   const { routes } = (await one.ask('/policy')).json as {
     readonly routes: readonly { readonly route: string; readonly closed: boolean; readonly access: readonly object[] }[]
@@ -197,7 +197,7 @@ interface Explained {
   readonly facts: { readonly relation: string } | null
 }
 
-void test('a recent request, a line of the audit and claims are explained by the policy in force', async (t) => {
+void test('a recent request, a line of the audit and claims are explained by the active policy', async (t) => {
   const one = await inspected(t)
   const { bobs, stream } = await used(one)
   const explain = async (body: object) => one.ask('/explain', { body })

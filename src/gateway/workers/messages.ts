@@ -40,7 +40,7 @@ export type PrimaryHandlers = {
 
 export type WorkerHandlers = {
   /** Null without an admin API. */
-  readonly activity: (asked: null) => Promise<Activity | null>
+  readonly activity: (part: keyof Activity) => Promise<Partial<Activity> | null>
   /** True if the request had an open stream in this worker. */
   readonly endStream: (requestId: string) => Promise<boolean>
   readonly figures: (asked: null) => Promise<Figures>

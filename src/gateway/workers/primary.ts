@@ -167,7 +167,7 @@ async function start(
       issuers: () => Object.keys(current.prepared.config.authentication.issuers),
       reload: () => reloadAll('admin'),
       inspection: makeInspection({
-        activities: async () => (await workerPool.ask('activity', null)).filter((one) => one !== null),
+        activities: async (part) => (await workerPool.ask('activity', part)).filter((one) => one !== null),
         endStream: async (requestId) => (await workerPool.ask('endStream', requestId)).includes(true),
         current: () => current,
         readiness,

@@ -33,7 +33,7 @@ let tracing: Tracing | null = null
 
 const handlers: WorkerHandlers = {
   figures: () => metrics.figures(),
-  activity: async () => (await serving.promise).activity(),
+  activity: async (part) => (await serving.promise).activity(part),
   endStream: async (requestId) => (await serving.promise).endStream(requestId),
   async revocations() {
     const { revocations } = await serving.promise

@@ -15,7 +15,7 @@ import {
   type Decision,
   type Explained,
   type MinuteOfDecisions,
-  type PolicyInForce,
+  type ActivePolicy,
   type Status,
   type Stream,
 } from './schemas.ts'
@@ -30,7 +30,7 @@ export interface Inspection {
   streams(): Promise<readonly Stream[]>
   /** False if the request has no open stream. */
   endStream(requestId: string): Promise<boolean>
-  policy(): Promise<PolicyInForce>
+  policy(): Promise<ActivePolicy>
   configuration(): Configuration
   /** Null for an id of no recent request. */
   explain(question: ExplainQuestion): Promise<Explained | { readonly fault: string } | null>

@@ -17,7 +17,6 @@ const REFUSALS: Readonly<Record<RefusalStatus | 401 | 403, string>> = {
   401: 'No credential, or a wrong one.',
   403: 'The request comes from a page of another origin, or the session may only read.',
   404: 'There is nothing of the kind.',
-  409: 'It has changed meanwhile.',
   413: 'The body is too large.',
   415: 'The content type is not `application/json`.',
   503: 'The ownership store fails.',

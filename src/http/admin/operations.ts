@@ -11,7 +11,7 @@ export interface AnswerForm {
 export type AnswerForms = Readonly<Record<number, AnswerForm>>
 
 /** Statuses of refusals that an operation may give, besides 401, 403 and 500. */
-export type RefusalStatus = 400 | 404 | 409 | 413 | 415 | 503
+export type RefusalStatus = 400 | 404 | 413 | 415 | 503
 
 export interface Operation<Body extends z.ZodType = z.ZodType, Answers extends AnswerForms = AnswerForms> {
   readonly method: 'GET' | 'POST' | 'DELETE'

@@ -6,7 +6,7 @@ import type { RevocationList, RevocationStore, Revoked } from '../../store/port/
 import { note, notFound, type AdminRefusal } from './answers.ts'
 import { answer, type AddOperation, type AnswerOf } from './operations.ts'
 import { revocationSchema } from './schemas.ts'
-import { isTokenId, revocationOf, shown, timeOf, userFault, wordFor } from '../../operator/revocation-form.ts'
+import { isTokenId, revocationOf, shown, timeOf, unknownIssuer, userFault, wordFor } from '../../operator/revocation-form.ts'
 
 export interface AdminRevocationParts {
   readonly store: RevocationStore
@@ -140,7 +140,7 @@ function orderOf(
 ): Order | AdminRefusal {
   if (tokenId !== undefined) return { what: { tokenId }, before: null }
   if (userFault(user, issuers) !== null) {
-    return { ...refuse('body-unexpected'), text: `The configuration has no issuer of this key. It has: ${issuers.join(', ')}.` }
+    return { ...refuse('body-unexpected'), text: unknownIssuer(issuers) }
   }
   return { what: { userId: user }, before: before === undefined ? null : timeOf(before) }
 }

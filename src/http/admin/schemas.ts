@@ -246,5 +246,5 @@ export type MinuteOfDecisions = z.input<typeof minuteSchema>
 export type Stream = z.input<typeof streamSchema>
 export type Status = z.input<typeof statusSchema>
 export type Configuration = z.input<typeof configurationSchema>
-export type PolicyInForce = z.input<typeof policySchema>
+export type ActivePolicy = z.input<typeof policySchema>
 export type Explained = z.input<typeof explanationSchema>

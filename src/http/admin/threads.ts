@@ -20,7 +20,7 @@ import {
   shownRow,
   shownThread,
 } from '../../operator/grant-form.ts'
-import { userFault } from '../../operator/revocation-form.ts'
+import { unknownIssuer, userFault } from '../../operator/revocation-form.ts'
 import type { AssignmentStore, RowFilter, RowStore } from '../../store/port/administration.ts'
 
 export interface AdminThreadParts {
@@ -258,10 +258,6 @@ export function addThreadRoutes(addOperation: AddOperation, { store, issuers, cl
       return answer(204, null, 'done')
     },
   )
-}
-
-function unknownIssuer(issuers: readonly string[]): string {
-  return `The configuration has no issuer of this key. It has: ${issuers.join(', ')}.`
 }
 
 /** Scopes and ids have no line breaks. */

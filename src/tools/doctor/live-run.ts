@@ -128,7 +128,11 @@ async function follow(body: AsyncIterable<Buffer>, sent: number): Promise<Course
     for await (const chunk of body) {
       bytes += chunk.length
       heard = now()
-      if (bytes > MAX_BYTES) break
+      if (bytes > MAX_BYTES) {
+        // The rest of the run is not followed, which is no break.
+        isOver = true
+        break
+      }
       const lines = (text + chunk.toString('latin1')).split('\n')
       text = lines.pop() ?? ''
       // SSE comments keep a stream alive and are not events.

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { valueAt } from '../../../core/json/pointer.ts'
-import type { Operator } from './sessions.ts'
+import { cookieOf, type Operator } from './sessions.ts'
 
 export interface OpenIdSettings {
   readonly issuer: string
@@ -14,8 +14,6 @@ export interface OpenIdSettings {
   readonly operators: readonly string[]
   readonly viewers: readonly string[]
 }
-
-export type SignInFault = 'no-role' | 'failed'
 
 export interface OpenId {
   /** @returns the address at the issuer to which the browser goes. @throws Error if the issuer does not answer */
@@ -38,10 +36,7 @@ const ISSUER_TIMEOUT_S = 10
 
 /** @param url the origin of the console, of which the redirect address is a part */
 export function makeOpenId(settings: OpenIdSettings, url: string, clock: () => number): OpenId {
-  const isSecure = url.startsWith('https:')
-  const cookie = isSecure ? '__Host-threadwarden-sign-in' : 'threadwarden-sign-in'
-  // Lax, because the issuer's page leads back here.
-  const options = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure } as const
+  const { name: cookie, options } = cookieOf('threadwarden-sign-in', url.startsWith('https:'))
   const pending = new Map<string, Pending>()
   const library = () => import('openid-client')
   type Found = Awaited<ReturnType<Awaited<ReturnType<typeof library>>['discovery']>>

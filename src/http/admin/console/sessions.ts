@@ -32,14 +32,22 @@ const LONGEST_MS = 8 * 3600_000
 const MOST = 1000
 const MOST_OF_ONE = 10
 
+/** @param isSecure whether browsers reach the console by HTTPS */
+export function cookieOf(name: string, isSecure: boolean) {
+  return {
+    // RFC 6265bis §4.1.3.2: no other host and no page without TLS can set a cookie with this prefix.
+    name: isSecure ? `__Host-${name}` : name,
+    // Lax, because the page of an issuer leads back to the console.
+    options: { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure },
+  } as const
+}
+
 /**
  * @param isSecure whether browsers reach the console by HTTPS
  * @param clock milliseconds since the epoch
  */
 export function makeSessions(isSecure: boolean, clock: () => number): Sessions {
-  // RFC 6265bis §4.1.3.2: no other host and no page without TLS can set a cookie of this name.
-  const cookie = isSecure ? '__Host-threadwarden' : 'threadwarden'
-  const options = { path: '/', httpOnly: true, sameSite: 'lax', secure: isSecure } as const
+  const { name: cookie, options } = cookieOf('threadwarden', isSecure)
   const sessions = new Map<string, Session>()
   const idOf = ({ cookies }: FastifyRequest): string => cookies[cookie] ?? ''
   return {
