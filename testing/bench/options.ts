@@ -27,7 +27,7 @@ Of requests, lists and streams:
   --rounds   rounds of each row, in turns (default: 5, of streams 3); requests and lists add a warm-up round
   --only     rows, separated by commas (default: all that are installed; of lists gateway, http-proxy):
              ${ROW_NAMES.join(', ')}
-             gateway-2-workers has the loads get, run and mix, and streams if it is named; gateway-traces has get and run
+             gateway-2-workers has the loads get, run and mix, and streams if it is named
   --also     NAME=FOLDER: the built gateway of another checkout as a further row; may be repeated
 
 Of requests:

@@ -1,10 +1,13 @@
 /** The rows of the gateway: the whole of it, as it is run, `dist/cli.js serve` with everything on that a deployment has on. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { startServing } from '../serving.ts'
 import { ALL_OWNED, TOKEN_CACHE } from './people.ts'
 import type { Row, Setting } from './row.ts'
 import { ISSUER, ISSUER_KEY } from './tokens.ts'
+
+const ROOT = join(import.meta.dirname, '../../..')
 
 /** Where a built checkout is, and how it is shown. */
 export interface Checkout {
@@ -17,8 +20,6 @@ export interface Checkout {
 export interface Variant {
   /** It writes an audit file. */
   readonly audit?: boolean
-  /** It traces one of ten requests, and exports the traces. */
-  readonly traces?: boolean
   /** So many processes serve; one unless it is said. */
   readonly workers?: number
 }
@@ -36,9 +37,22 @@ export function gatewayRow({ name, title, folder }: Checkout, variant: Variant =
         folder: setting.folder,
         configuration: configuration(setting, variant),
         owned: ALL_OWNED,
-        environment: variant.traces === true ? tracing(setting) : {},
       }),
   }
+}
+
+/** One process that serves with and without metrics and traces (signals/switch.ts). */
+export const switchedRow: Pick<Row, 'name' | 'start'> = {
+  name: 'gateway-switched',
+  start: (setting) =>
+    startServing({
+      program: join(ROOT, 'dist/cli.js'),
+      folder: setting.folder,
+      configuration: configuration(setting, {}),
+      owned: ALL_OWNED,
+      node: ['--import', pathToFileURL(join(ROOT, 'testing/bench/signals/switch.ts')).href],
+      environment: tracing(setting),
+    }),
 }
 
 /** OpenTelemetry, "Environment Variable Specification". */
@@ -47,6 +61,8 @@ function tracing({ upstreamPort }: Setting): Readonly<Record<string, string>> {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${upstreamPort}`,
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.1',
+    // The round that made them pays for them: the usual 5 s would be several rounds.
+    OTEL_BSP_SCHEDULE_DELAY: '100',
   }
 }
 

@@ -18,10 +18,6 @@ export interface Other {
 const GATEWAYS: readonly Row[] = [
   gatewayRow({ name: 'gateway', title: 'Threadwarden', folder: ROOT }),
   gatewayRow({ name: 'gateway-audit', title: 'Threadwarden, audit to a file', folder: ROOT }, { audit: true }),
-  {
-    ...gatewayRow({ name: 'gateway-traces', title: 'Threadwarden, 10 % of requests traced', folder: ROOT }, { traces: true }),
-    loads: ['get', 'run'],
-  },
   // With one worker it is the first row.
   {
     ...gatewayRow({ name: 'gateway-2-workers', title: 'Threadwarden, two workers', folder: ROOT }, { workers: 2 }),

@@ -10,7 +10,7 @@ import { makeIssuer } from './tokens.ts'
 export interface Starter {
   /** @param file a script of this folder's parent */
   helper(file: string): Promise<Helper>
-  row(row: Row, upstream: Helper): Promise<RunningRow>
+  row(row: Pick<Row, 'name' | 'start'>, upstream: Helper): Promise<RunningRow>
   /** Gives a token of a subject. */
   readonly token: (subject: string) => string
   /** Ends all that was started so far. */

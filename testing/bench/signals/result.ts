@@ -1,0 +1,28 @@
+/** What comes of measuring metrics and traces. */
+import type { Machine } from '../machine.ts'
+import type { LoadName } from '../requests/loads.ts'
+
+/** What is recorded of a request: nothing, metrics, or metrics and traces of 10 % of the requests. In the order of switch.ts. */
+export const SIGNALS = ['none', 'metrics', 'traces'] as const
+
+export type Signal = (typeof SIGNALS)[number]
+
+export interface MeasuredSignals {
+  readonly load: LoadName
+  /** Of each round of each process: microseconds of CPU for each request. */
+  readonly cpus: readonly Readonly<Record<Signal, number>>[]
+}
+
+export interface SignalsResult {
+  /** The day, as YYYY-MM-DD. */
+  readonly date: string
+  readonly machine: Machine
+  /** Of each process and load. */
+  readonly rounds: number
+  /** Of a round, for each of the signals. */
+  readonly seconds: number
+  /** Processes. */
+  readonly starts: number
+  readonly connections: number
+  readonly measured: readonly MeasuredSignals[]
+}
