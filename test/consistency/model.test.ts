@@ -69,7 +69,7 @@ const history = fc.record({
 
 interface List {
   readonly threads: readonly { readonly id: string }[]
-  readonly nextCursor?: string
+  readonly nextCursor: string | null
 }
 
 /** An answer. The support client's fetch would cost as much as all the rest. */
@@ -149,7 +149,7 @@ async function startPlayer(
   const page = async (user: User, query: string): Promise<List> => {
     const reply = await ask(user, 'GET', `threads${query}`)
     expect(reply.status, user.name === 'anonymous' ? 403 : 200, `list${query} of ${user.name}`)
-    return reply.status === 200 ? (reply.json as List) : { threads: [] }
+    return reply.status === 200 ? (reply.json as List) : { threads: [], nextCursor: null }
   }
 
   /** The whole list, by following the cursors. */
@@ -160,7 +160,7 @@ async function startPlayer(
     for (;;) {
       if (limit !== 0 && list.threads.length > limit) throw new Error(`a page of more than ${limit} for ${user.name}`)
       ids.push(...list.threads.map(({ id }) => id))
-      if (list.nextCursor === undefined) return ids
+      if (list.nextCursor === null) return ids
       list = await page(user, `${query}&cursor=${list.nextCursor}`)
     }
   }
@@ -221,7 +221,7 @@ async function startPlayer(
         }
         case 'page': {
           const { nextCursor } = await page(user, `?limit=${one.limit}`)
-          if (nextCursor !== undefined) held = { user, cursor: nextCursor }
+          if (nextCursor !== null) held = { user, cursor: nextCursor }
           return
         }
         case 'turn': {

@@ -84,8 +84,8 @@ void test('lists are the user’s own, page by page', async (t) => {
   for (let pages = 1; pages <= 2; pages += 1) {
     const reply = await scene.ask('alice', `${LIST}&limit=3${cursor}`)
     seen.push(...idsIn(reply))
-    const { nextCursor } = reply.json as { nextCursor?: string }
-    t.equal(nextCursor === undefined, pages === 2, 'and the gateway’s own, until nothing is left')
+    const { nextCursor } = reply.json as { nextCursor: string | null }
+    t.equal(nextCursor === null, pages === 2, 'and the gateway’s own, until nothing is left')
     t.equal((await scene.ask('bob', `${LIST}&limit=3&cursor=${nextCursor ?? ''}`)).status, 400, 'which is nobody else’s')
     cursor = `&cursor=${nextCursor ?? ''}`
   }
@@ -106,7 +106,7 @@ void test('without userScoped nobody subscribes, and lists hold no codes', async
     upstream: { ...(ready['upstream'] as object), userScoped: false },
   }))
   const list = await scene.ask('alice', LIST, {}, base)
-  t.same(list.json, { threads: (list.json as { threads: unknown }).threads })
+  t.same(list.json, { threads: (list.json as { threads: unknown }).threads, nextCursor: null })
   t.same(idsIn(list), [thread])
   const requests = await asked(scene, async () => {
     for (const path of ['/threads/subscribe', '/memories/subscribe']) {

@@ -18,10 +18,10 @@ void test('the limit holds before an upstream that ignores it', async (t) => {
   ] as const) {
     const { threads, nextCursor } = (await call(`${base}/threads?limit=${limit}`, { token: alice })).json as {
       threads: unknown[]
-      nextCursor?: string
+      nextCursor: string | null
     }
     t.equal(threads.length, length)
-    t.equal(nextCursor === undefined, length === 7)
+    t.equal(nextCursor === null, length === 7)
   }
 })
 

@@ -6,7 +6,7 @@ import { events, json, type Answering } from '../../testing/support/upstream.ts'
 
 interface List {
   readonly threads: readonly { readonly id: string }[]
-  readonly nextCursor?: string
+  readonly nextCursor: string | null
 }
 
 /** Answers with these pages; the cursor of page n is `page-n`. */
@@ -35,7 +35,7 @@ async function list(base: string, token: string, query = ''): Promise<List> {
 /** All pages that a caller gets by following the cursors. */
 async function walk(base: string, token: string, query: string): Promise<List[]> {
   const pages = [await list(base, token, query)]
-  for (let next = pages[0]!.nextCursor; next !== undefined; next = pages.at(-1)!.nextCursor) {
+  for (let next = pages[0]!.nextCursor; next !== null; next = pages.at(-1)!.nextCursor) {
     pages.push(await list(base, token, `${query}&cursor=${next}`))
   }
   return pages
@@ -52,7 +52,7 @@ void test('without a limit one answer holds all, in the upstream’s order and w
   const mine = await list(base, alice)
   t.same(idsOf(mine), ['a1', 'a2', 'a3', 'a4', 'a5'])
   t.same(mine.threads[0], { id: 'a1', name: 'name of a1' })
-  t.notOk('nextCursor' in mine)
+  t.equal(mine.nextCursor, null)
   t.same(idsOf(await list(base, bob)), ['b1', 'b2', 'b3', 'b4', 'b5'])
 })
 
@@ -80,7 +80,7 @@ void test('a full last page has no cursor, though others’ threads follow', asy
   upstream.answer(paged([['a1', 'b1'], ['b2']]))
   const page = await list(base, alice, '?limit=1')
   t.same(idsOf(page), ['a1'])
-  t.notOk('nextCursor' in page)
+  t.equal(page.nextCursor, null, 'as the runtime writes it')
 })
 
 void test('the upstream is asked with its own cursors, and with the caller’s filters on every page', async (t) => {
@@ -94,11 +94,11 @@ void test('the upstream is asked with its own cursors, and with the caller’s f
   )
 })
 
-void test('a caller without threads gets an empty list and no cursor', async (t) => {
+void test('a caller without threads gets an empty list, and null for a cursor', async (t) => {
   const { base, olga, upstream } = await owning(t, ALL)
   upstream.answer(paged(PAGES))
-  t.same(await list(base, olga), { threads: [] }, 'an operator is not an owner')
-  t.same(await list(base, olga, '?limit=1'), { threads: [] })
+  t.same(await list(base, olga), { threads: [], nextCursor: null }, 'an operator is not an owner')
+  t.same(await list(base, olga, '?limit=1'), { threads: [], nextCursor: null })
 })
 
 void test('an upstream whose pages never end is asked a bounded number of times', async (t) => {

@@ -9,7 +9,7 @@ import { edited } from '../../testing/support/policies.ts'
 
 interface List {
   readonly threads: readonly { readonly id: string }[]
-  readonly nextCursor?: string
+  readonly nextCursor: string | null
 }
 
 const COUNT = 10_000
@@ -65,7 +65,7 @@ const ALICES = IDS.filter((_id, at) => (ownerOf(at) === 'corp:alice' && !DELETED
 
 async function walk(base: string, token: string, query: string): Promise<List[]> {
   const pages = [await list(base, token, query)]
-  for (let next = pages[0]!.nextCursor; next !== undefined; next = pages.at(-1)!.nextCursor)
+  for (let next = pages[0]!.nextCursor; next !== null; next = pages.at(-1)!.nextCursor)
     pages.push(await list(base, token, `${query}&cursor=${next}`))
   return pages
 }

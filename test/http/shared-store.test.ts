@@ -51,5 +51,5 @@ void test('a list cursor of one gateway is good at the other', async (t) => {
   one.upstream.answer(json({ threads: [{ id: 't1' }, { id: 't2' }] }))
   const first = (await call(`${one.base}/threads?limit=1`, { token: one.alice })).json as { nextCursor: string }
   const second = await call(`${two.base}/threads?limit=1&cursor=${first.nextCursor}`, { token: one.alice })
-  t.same(second.json, { threads: [{ id: 't2' }] })
+  t.same(second.json, { threads: [{ id: 't2' }], nextCursor: null })
 })

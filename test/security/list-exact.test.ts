@@ -91,14 +91,14 @@ function runtime(size: number): Answering {
 /** Ids of the threads in all pages that a caller gets by following the cursors. */
 async function listed(gateway: TestGateway, token: string | undefined, query: string): Promise<string[]> {
   const ids: string[] = []
-  let cursor: string | undefined
+  let cursor: string | null = null
   do {
-    const target = `${BASE}/threads?${query}${cursor === undefined ? '' : `&cursor=${cursor}`}`
+    const target = `${BASE}/threads?${query}${cursor === null ? '' : `&cursor=${cursor}`}`
     const { body } = await gateway.ask({ target, ...(token === undefined ? {} : { token }) })
-    const page = JSON.parse(body) as { threads: { id: string }[]; nextCursor?: string }
+    const page = JSON.parse(body) as { threads: { id: string }[]; nextCursor: string | null }
     ids.push(...page.threads.map(({ id }) => id))
     cursor = page.nextCursor
-  } while (cursor !== undefined)
+  } while (cursor !== null)
   return ids
 }
 

@@ -56,7 +56,7 @@ void testEachPair('what else stands beside the threads, or in the headers, is dr
   const { gateway, alice, upstream } = await owned(t, pair)
   upstream.answer(json({ ...BESIDE, threads: [{ id: 'a1', name: 'mine', any: { thing: [1] } }] }, 200, TELLING))
   const answer = await gateway.ask({ target: LIST, token: alice })
-  t.equal(answer.body, '{"threads":[{"id":"a1","name":"mine","any":{"thing":[1]}}]}')
+  t.equal(answer.body, '{"threads":[{"id":"a1","name":"mine","any":{"thing":[1]}}],"nextCursor":null}')
   t.same([...answer.headers.keys()].sort(), [
     'cache-control',
     'connection',
@@ -72,8 +72,8 @@ void testEachPair('what else stands beside the threads, or in the headers, is dr
 void testEachPair('join codes pass where the upstream scopes users itself, and only strings', async (t, pair) => {
   const { gateway, alice, upstream } = await owned(t, pair, { upstream: { userScoped: true } })
   for (const [codes, body] of [
-    [{}, '{"threads":[{"id":"a1"}],"joinCode":"code-of-all","joinToken":"token-of-all"}'],
-    [{ joinCode: { a: 1 }, joinToken: 1 }, '{"threads":[{"id":"a1"}]}'],
+    [{}, '{"threads":[{"id":"a1"}],"nextCursor":null,"joinCode":"code-of-all","joinToken":"token-of-all"}'],
+    [{ joinCode: { a: 1 }, joinToken: 1 }, '{"threads":[{"id":"a1"}],"nextCursor":null}'],
   ] as const) {
     upstream.answer(json({ ...BESIDE, ...codes, threads: items('a1') }, 200, TELLING))
     t.equal((await gateway.ask({ target: LIST, token: alice })).body, body)
@@ -88,7 +88,7 @@ void testEachPair('of several pages the join codes of the first pass, for they a
       : json({ threads: items('a1'), nextCursor: 'two', joinCode: 'code-of-the-first' }))(request, response),
   )
   const answer = await gateway.ask({ target: LIST, token: alice })
-  t.equal(answer.body, '{"threads":[{"id":"a1"},{"id":"a2"}],"joinCode":"code-of-the-first"}')
+  t.equal(answer.body, '{"threads":[{"id":"a1"},{"id":"a2"}],"nextCursor":null,"joinCode":"code-of-the-first"}')
 })
 
 /** The whole answer without what differs between any two: date, request id and the sealed cursor. */
@@ -126,7 +126,7 @@ void testEachPair(
       gate.upstream.answer(worlds['alone in the world']!)
       const alone = await seen(gate, query)
       t.match(alone, /^HTTP\/1\.1 200 /)
-      t.equal(alone.includes('nextCursor'), query === '?limit=1' || query === '?limit=2')
+      t.equal(alone.includes('"nextCursor":"'), query === '?limit=1' || query === '?limit=2')
       for (const [name, answering] of Object.entries(worlds)) {
         gate.upstream.answer(answering)
         t.equal(await seen(gate, query), alone, `${name}, ${query}`)
@@ -222,7 +222,11 @@ void testEachPair('a cursor is good for the user and the query that it was made 
   t.equal(upstream.beginnings(), before)
   for (const query of ['?limit=5&', '?', '?unknown=1&']) {
     const rest = await gateway.ask({ target: `${LIST}${query}cursor=${cursor}`, token: signer.sign('alice') })
-    t.equal(rest.body, '{"threads":[{"id":"a2"},{"id":"a3"}]}', 'another limit is no other query, another token no other user')
+    t.equal(
+      rest.body,
+      '{"threads":[{"id":"a2"},{"id":"a3"}],"nextCursor":null}',
+      'another limit is no other query, another token no other user',
+    )
   }
   t.equal(upstream.requests.at(-1)?.target, LIST, 'the upstream never sees it')
 })

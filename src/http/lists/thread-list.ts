@@ -133,10 +133,11 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       place = page.next === null ? null : { page: page.next, offset: 0 }
     }
     // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
-    const nextCursor = place === null ? {} : { nextCursor: parts.seal.seal(place, bound) }
+    // Null on the last page, as the runtime writes it.
+    const nextCursor = place === null ? null : parts.seal.seal(place, bound)
     const threads = await stillListed(exchange.snapshot, permit, gathering.items, ({ id }) => id as string, listedAt)
     if (threads === null) return refuse('store-unavailable')
-    return telling({ threads, ...nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)
+    return telling({ threads, nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)
   }
 
   return facts.enforcement === 'observe' ? observed : filtered
