@@ -38,6 +38,30 @@ for (const version of ['1.76.0', '2.0.0', '1.750.0']) {
   })
 }
 
+const FORWARDED = { forwardHeaders: ['x-tenant', 'accept-language'] }
+
+for (const [version, level, message] of [
+  [
+    '1.54.1',
+    'warning',
+    /runtime 1\.54\.1 lets headers of a caller replace those of an agent in the runtime, and the gateway forwards x-tenant$/,
+  ],
+  ['1.62.2', 'warning', /forwards x-tenant$/],
+  ['1.62.3', 'ok', /the headers of an agent in the runtime win/],
+  ['1.100.0', 'ok', /win/],
+  ['2.0.0', 'ok', /win/],
+] as const) {
+  void test(`with runtime ${version}, a forwarded header is ${level}`, async (t) => {
+    const { of } = await told(t, json({ ...INFO, version }), FORWARDED)
+    t.match(of('upstream.agentHeaders'), { level, message })
+  })
+}
+
+void test('without a forwarded x-* header, an old runtime is no risk', async (t) => {
+  const { of } = await told(t, json({ ...INFO, version: '1.54.1' }))
+  t.match(of('upstream.agentHeaders'), { level: 'ok', message: /the gateway forwards none$/ })
+})
+
 void test('what an upstream calls its version is printed only if it looks like one', async (t) => {
   const { of, all } = await told(t, json({ ...INFO, version: 'x\u001b[31m<b>' }))
   t.match(of('upstream.version'), { level: 'unknown', message: 'the upstream does not tell its version' })

@@ -2,7 +2,7 @@
 import { explainFailure, type UpstreamSetting } from '../../http/upstream/failure-text.ts'
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { askInfo, askUpstream, codeOf, objectIn, judgeClock } from './requests.ts'
-import { notChecked, ok, problem, seconds, unknown, type Result } from './finding.ts'
+import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 
@@ -13,6 +13,7 @@ export const UPSTREAM_CHECKS: readonly Check[] = [
   reachability('upstream', 'runtime'),
   { name: 'upstream.runtime', run: recognise },
   { name: 'upstream.version', run: ({ known }) => judgeVersion(known.version) },
+  { name: 'upstream.agentHeaders', run: judgeAgentHeaders },
 ]
 
 const SETTINGS: Readonly<Record<UpstreamSetting, string>> = {
@@ -105,5 +106,24 @@ function judgeVersion(version: string | null): Result {
   return unknown(
     `runtime ${version}: this gateway is tested with ${TESTED.map((tested) => `${tested}.x`).join(' and ')}`,
     'read docs/reference/supported-versions.md for the differences between versions, and test yours',
+  )
+}
+
+/** The first version in which the headers of an agent in the runtime win over those of a caller (runtime-behaviour.md, "Versions"). */
+const AGENT_HEADERS_WIN = [1, 62, 3] as const
+
+function judgeAgentHeaders({ known: { version }, config: { forwardHeaders } }: Subject): Result {
+  if (version === null) return notChecked(UNSHOWN)
+  const numbers = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})/.exec(version)?.slice(1).map(Number)
+  if (numbers === undefined) return unknown('the upstream does not tell its version')
+  const at = AGENT_HEADERS_WIN.findIndex((number, index) => number !== numbers[index])
+  if (at === -1 || (numbers[at] ?? 0) > (AGENT_HEADERS_WIN[at] ?? 0)) {
+    return ok(`runtime ${version}: the headers of an agent in the runtime win over those of a caller`)
+  }
+  const names = forwardHeaders.filter((name) => /^x-/i.test(name))
+  if (names.length === 0) return ok(`runtime ${version} takes x-* headers of callers, but the gateway forwards none`)
+  return warning(
+    `runtime ${version} lets headers of a caller replace those of an agent in the runtime, and the gateway forwards ${names.join(', ')}`,
+    `remove them from forwardHeaders, or upgrade the runtime to ${AGENT_HEADERS_WIN.join('.')} or later`,
   )
 }
