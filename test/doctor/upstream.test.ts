@@ -53,13 +53,13 @@ for (const [version, level, message] of [
 ] as const) {
   void test(`with runtime ${version}, a forwarded header is ${level}`, async (t) => {
     const { of } = await told(t, json({ ...INFO, version }), FORWARDED)
-    t.match(of('upstream.agentHeaders'), { level, message })
+    t.match(of('upstream.headers'), { level, message })
   })
 }
 
 void test('without a forwarded x-* header, an old runtime is no risk', async (t) => {
   const { of } = await told(t, json({ ...INFO, version: '1.54.1' }))
-  t.match(of('upstream.agentHeaders'), { level: 'ok', message: /the gateway forwards none$/ })
+  t.match(of('upstream.headers'), { level: 'ok', message: /the gateway forwards none$/ })
 })
 
 void test('what an upstream calls its version is printed only if it looks like one', async (t) => {

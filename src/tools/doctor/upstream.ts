@@ -13,7 +13,7 @@ export const UPSTREAM_CHECKS: readonly Check[] = [
   reachability('upstream', 'runtime'),
   { name: 'upstream.runtime', run: recognise },
   { name: 'upstream.version', run: ({ known }) => judgeVersion(known.version) },
-  { name: 'upstream.agentHeaders', run: judgeAgentHeaders },
+  { name: 'upstream.headers', run: judgeAgentHeaders },
 ]
 
 const SETTINGS: Readonly<Record<UpstreamSetting, string>> = {
