@@ -2,7 +2,7 @@
 import { test } from 'tap'
 import { ALL_ROUTES, OWN_ROUTES, QUERY_NAMES, ROUTE_IDS, ROUTES, type Route } from '../../src/core/route/routes.ts'
 
-const RUN = 'threadId runId parentRunId messages tools context state forwardedProps resume'
+const RUN = 'threadId runId parentRunId messages tools context state forwardedProps resume protocolVersion'
 
 /**
  * Route id, method and path; the query names after `?`; the body: none, json (one has to be there), optional (there may

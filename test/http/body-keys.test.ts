@@ -41,6 +41,31 @@ void test('unknown keys are dropped and counted', async (t) => {
   t.match(text, 'threadwarden_dropped_total{kind="body-key"} 3')
 })
 
+void test('a protocol version passes if it is one, and is dropped otherwise', async (t) => {
+  const { base, alice, upstream } = await gated(t, events())
+  const sent = [
+    '1.0',
+    '12.34',
+    '1',
+    '1.0.0',
+    '1.0 ',
+    '',
+    '1.0\n',
+    '١.٠',
+    '12345.0',
+    1,
+    null,
+    ['1.0'],
+    { '1.0': true },
+    'x'.repeat(200_000),
+  ]
+  for (const [at, protocolVersion] of sent.entries()) {
+    await call(`${base}/agent/default/run`, { token: alice, body: runInput(`t${at}`, 'x', { protocolVersion }) })
+  }
+  const arrived = upstream.requests.map(({ json: body }) => (body as { readonly protocolVersion?: unknown }).protocolVersion)
+  t.same(arrived, ['1.0', '12.34', ...sent.slice(2).map(() => undefined)])
+})
+
 void test('each route has its own keys', async (t) => {
   const { base, alice, upstream } = await gated(t, events())
   await call(`${base}/agent/default/run`, { token: alice, body: runInput('t1', 'x', { lastSeenEventId: '1' }) })

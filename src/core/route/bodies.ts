@@ -89,7 +89,8 @@ export function passingBody(
   const dropped: string[] = []
   let isWhole = true
   for (const [key, part] of Object.entries(value)) {
-    if (!route.body.keys.includes(key) || (key === 'state' && policy.state === 'drop')) {
+    const isForeign = !route.body.keys.includes(key) || (key === 'protocolVersion' && !isProtocolVersion(part))
+    if (isForeign || (key === 'state' && policy.state === 'drop')) {
       dropped.push(key)
       isWhole = false
       continue
@@ -110,6 +111,11 @@ export function passingBody(
     isWhole &&= passes === part
   }
   return { body: isWhole ? value : body, dropped }
+}
+
+/** AG-UI 1.0: a major and a minor number. A frontend's own text must not reach an agent under this name. */
+function isProtocolVersion(value: Json): boolean {
+  return typeof value === 'string' && /^\d{1,4}\.\d{1,4}$/.test(value)
 }
 
 interface Tools {
