@@ -57,6 +57,12 @@ for (const [version, level, message] of [
   })
 }
 
+void test('a version that does not look like one is not printed with its headers', async (t) => {
+  const { of, all } = await told(t, json({ ...INFO, version: '1.54.1\u001b[31m<b>' }), FORWARDED)
+  t.match(of('upstream.headers'), { level: 'unknown', message: 'the upstream does not tell its version' })
+  t.notMatch(JSON.stringify(all), '<b>')
+})
+
 void test('without a forwarded x-* header, an old runtime is no risk', async (t) => {
   const { of } = await told(t, json({ ...INFO, version: '1.54.1' }))
   t.match(of('upstream.headers'), { level: 'ok', message: /the gateway forwards none$/ })

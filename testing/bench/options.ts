@@ -20,11 +20,14 @@ Without a part, it measures all but ownership, which takes an hour.
   --keep     keeps the temporary files and prints their folder
   --read     shows the kept results instead of measuring
   --page     writes the results into docs/contributing/benchmarks.md and docs/explanation/performance.md, with the pictures
-  --seconds  length of a round (default: 2; of streams 10), or of one value of ownership (3)
+  --seconds  length of a round (default: 2; of streams 10, of signals 0.5), or of one value of ownership (3)
+
+Of all but ownership:
+
+  --rounds   rounds of each row, in turns (default: 5; of streams 3, of signals 24 in each process); all but streams warm up first
 
 Of requests, lists and streams:
 
-  --rounds   rounds of each row, in turns (default: 5, of streams 3); requests and lists add a warm-up round
   --only     rows, separated by commas (default: all that are installed; of lists gateway, http-proxy):
              ${ROW_NAMES.join(', ')}
              gateway-2-workers has the loads get, run and mix, and streams if it is named

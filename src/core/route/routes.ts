@@ -46,7 +46,8 @@ export interface Route {
   readonly streams?: true
 }
 
-// RunAgentInput (runtime-behaviour.md, "Run input"). Clients send `protocolVersion` from AG-UI 1.0 on. Runtimes of the managed platform read `lastSeenEventId` on connect.
+// RunAgentInput (runtime-behaviour.md, "Run input"). Clients send `protocolVersion` from AG-UI 1.0 on.
+// Runtimes of the managed platform read `lastSeenEventId` on connect.
 // oxfmt-ignore
 const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume', 'protocolVersion']
 

@@ -96,10 +96,16 @@ function unfit(why: string, named: string | null, subject: Subject): Result {
   )
 }
 
+const UNTOLD = unknown('the upstream does not tell its version')
+
+/** The doctor prints what an upstream says about itself only if it looks like a version. */
+function isShown(version: string): boolean {
+  return /^[\w.+-]{1,40}$/.test(version)
+}
+
 function judgeVersion(version: string | null): Result {
   if (version === null) return notChecked(UNSHOWN)
-  // The doctor prints what an upstream says about itself only if it looks like a version.
-  if (!/^[\w.+-]{1,40}$/.test(version)) return unknown('the upstream does not tell its version')
+  if (!isShown(version)) return UNTOLD
   if (TESTED.some((tested) => version.startsWith(`${tested}.`))) {
     return ok(`runtime ${version}: this gateway is tested with this version`)
   }
@@ -115,7 +121,7 @@ const AGENT_HEADERS_WIN = [1, 62, 3] as const
 function judgeAgentHeaders({ known: { version }, config: { forwardHeaders } }: Subject): Result {
   if (version === null) return notChecked(UNSHOWN)
   const numbers = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})/.exec(version)?.slice(1).map(Number)
-  if (numbers === undefined) return unknown('the upstream does not tell its version')
+  if (numbers === undefined || !isShown(version)) return UNTOLD
   const at = AGENT_HEADERS_WIN.findIndex((number, index) => number !== numbers[index])
   if (at === -1 || (numbers[at] ?? 0) > (AGENT_HEADERS_WIN[at] ?? 0)) {
     return ok(`runtime ${version}: the headers of an agent in the runtime win over those of a caller`)

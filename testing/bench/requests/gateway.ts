@@ -7,7 +7,8 @@ import { ALL_OWNED, TOKEN_CACHE } from './people.ts'
 import type { Row, Setting } from './row.ts'
 import { ISSUER, ISSUER_KEY } from './tokens.ts'
 
-const ROOT = join(import.meta.dirname, '../../..')
+/** This checkout. */
+export const ROOT = join(import.meta.dirname, '../../..')
 
 /** Where a built checkout is, and how it is shown. */
 export interface Checkout {

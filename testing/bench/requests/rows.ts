@@ -1,12 +1,10 @@
 /** The rows, in the order of the tables. */
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Bar } from '../plot.ts'
-import { gatewayRow } from './gateway.ts'
+import { gatewayRow, ROOT } from './gateway.ts'
 import { INSTALLED_PEERS } from './installed-peers.ts'
 import { HTTP_PROXY, NODE_PEERS } from './node-peers.ts'
 import type { Row } from './row.ts'
-
-const ROOT = join(import.meta.dirname, '../../..')
 
 /** Another built checkout, to be measured beside this one. */
 export interface Other {
