@@ -2,18 +2,7 @@
  * Makes traces with OpenTelemetry and sends them by OTLP, as the standard environment variables say. The exporter reads those that
  * begin with OTEL_EXPORTER_OTLP by itself.
  */
-import {
-  diag,
-  DiagLogLevel,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-  TraceFlags,
-  type Attributes,
-  type Context,
-  type Span,
-} from '@opentelemetry/api'
+import { diag, DiagLogLevel, ROOT_CONTEXT, SpanKind, trace, TraceFlags, type SpanContext } from '@opentelemetry/api'
 import { TraceState } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import {
@@ -28,12 +17,14 @@ import {
   AlwaysOnSampler,
   BatchSpanProcessor,
   ParentBasedSampler,
+  RandomIdGenerator,
+  SamplingDecision,
   TraceIdRatioBasedSampler,
-  TracerProvider,
   type Sampler,
 } from '@opentelemetry/sdk-trace'
 import type { HeaderLines } from '../core/wire/headers.ts'
 import type { Logger } from './log.ts'
+import { RecordedRequest, writeTraceHeaders, type SpanSource } from './recorded-request.ts'
 import { traceParentOf, type PartTrace, type RequestTrace, type Tracing } from './traces.ts'
 import { packageVersion } from './version.ts'
 
@@ -63,68 +54,31 @@ export function startTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing {
     maxExportBatchSize: Math.min(number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512), queue),
   })
   const named = resourceFromAttributes({ 'service.name': 'threadwarden', 'service.version': packageVersion() })
-  const provider = new TracerProvider({
-    sampler: samplerOf(env, warn),
+  const source: SpanSource = {
     // What the environment says wins.
     resource: defaultResource()
       .merge(named)
       .merge(detectResources({ detectors: [resourceAttributesEnvDetector, serviceNameEnvDetector] })),
-    spanProcessors: [processor],
-  })
-  const tracer = provider.getTracer('threadwarden', packageVersion())
-  const tellsIds = env['THREADWARDEN_TRACE_IDS'] === 'true'
+    scope: { name: 'threadwarden', version: packageVersion() },
+    ids: new RandomIdGenerator(),
+    processor,
+    tellsIds: env['THREADWARDEN_TRACE_IDS'] === 'true',
+  }
+  const sampler = samplerOf(env, warn)
 
   const begin: Tracing['begin'] = (lines, caller) => {
-    const parent = caller === 'trusted' ? remoteParent(lines) : ROOT_CONTEXT
-    const root = tracer.startSpan('request', { kind: SpanKind.SERVER }, parent)
-    return root.isRecording() ? recorded(root, parent) : unrecorded(root)
-  }
-
-  const recorded = (root: Span, parent: Context): RequestTrace => {
-    const open: Span[] = [root]
-    return {
-      traceId: root.spanContext().traceId,
-      begin(part) {
-        const kind = part === 'upstream' ? SpanKind.CLIENT : SpanKind.INTERNAL
-        const span = tracer.startSpan(part, { kind }, trace.setSpan(parent, open.at(-1) ?? root))
-        open.push(span)
-        return {
-          inject: (headers) => inject(headers, span),
-          end({ status, fault } = {}) {
-            const at = open.lastIndexOf(span)
-            if (at === -1) return
-            open.splice(at, 1)
-            if (status !== undefined) span.setAttribute('http.response.status_code', status)
-            const error = fault ?? (status !== undefined && status >= 400 ? String(status) : undefined)
-            if (error !== undefined) fail(span, error)
-            span.end()
-          },
-        }
-      },
-      end({ method, route, upstream, status, reason, complete, thread, principal }, scheme) {
-        root.updateName(route === 'none' ? method : `${method} ${route}`)
-        const attributes: Attributes = {
-          'http.request.method': method,
-          'http.route': route,
-          'url.scheme': scheme,
-          'threadwarden.reason': reason,
-          'threadwarden.upstream': upstream,
-          'http.response.status_code': status,
-          'threadwarden.complete': complete,
-          ...(tellsIds ? { 'threadwarden.thread.id': thread, 'user.id': principal } : {}),
-        }
-        root.setAttributes(attributes)
-        if (status !== undefined && status >= 500) fail(root, String(status))
-        // The innermost first. A part that is open by now has failed.
-        while (open.length > 1) {
-          const span = open.pop()
-          if (span === undefined) break
-          fail(span, 'unfinished')
-          span.end()
-        }
-        root.end()
-      },
+    const parent = caller === 'trusted' ? remoteParent(lines) : undefined
+    const traceId = parent?.traceId ?? source.ids.generateTraceId()
+    const around = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent)
+    const { decision } = sampler.shouldSample(around, traceId, 'request', SpanKind.SERVER, {}, [])
+    const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED
+    const context: SpanContext = {
+      traceId,
+      spanId: source.ids.generateSpanId(),
+      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+      ...(parent?.traceState === undefined ? {} : { traceState: parent.traceState }),
     }
+    return isSampled ? new RecordedRequest(source, context, parent) : unrecorded(context)
   }
 
   return {
@@ -132,43 +86,30 @@ export function startTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing {
     async stop() {
       let timer: NodeJS.Timeout | undefined
       const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, EXPORT_MS)))
-      await Promise.race([provider.shutdown().catch(() => {}), late])
+      await Promise.race([processor.shutdown().catch(() => {}), late])
       clearTimeout(timer)
     },
   }
 }
 
 /** A request that is not sampled still tells the upstream so, and has an id for the log. */
-function unrecorded(root: Span): RequestTrace {
-  const part: PartTrace = { inject: (headers) => inject(headers, root), end: () => {} }
-  return { traceId: root.spanContext().traceId, begin: () => part, end: () => {} }
+function unrecorded(context: SpanContext): RequestTrace {
+  const part: PartTrace = { inject: (headers) => writeTraceHeaders(headers, context), end: () => {} }
+  return { traceId: context.traceId, begin: () => part, end: () => {} }
 }
 
-function remoteParent(lines: HeaderLines): Context {
+function remoteParent(lines: HeaderLines): SpanContext | undefined {
   const parent = traceParentOf(lines)
-  if (parent === null) return ROOT_CONTEXT
+  if (parent === null) return undefined
   const { traceId, spanId, isSampled } = parent
   const state = lines.get('tracestate')?.join(',')
-  return trace.setSpanContext(ROOT_CONTEXT, {
+  return {
     traceId,
     spanId,
     traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
     isRemote: true,
     ...(state === undefined ? {} : { traceState: new TraceState(state) }),
-  })
-}
-
-function inject(headers: Record<string, string>, span: Span): void {
-  const { traceId, spanId, traceFlags, traceState } = span.spanContext()
-  headers['traceparent'] = `00-${traceId}-${spanId}-0${traceFlags & TraceFlags.SAMPLED}`
-  const state = traceState?.serialize() ?? ''
-  if (state === '') delete headers['tracestate']
-  else headers['tracestate'] = state
-}
-
-function fail(span: Span, error: string): void {
-  span.setAttribute('error.type', error)
-  span.setStatus({ code: SpanStatusCode.ERROR })
+  }
 }
 
 function numberIn(env: NodeJS.ProcessEnv, warn: Warn): (name: string, by: number) => number {

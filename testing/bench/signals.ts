@@ -25,7 +25,7 @@ const SECONDS = 0.5
 /** Processes, one after the other. */
 const STARTS = 3
 
-/** Milliseconds after the load of a round in which its traces are exported, so that they count for their round. */
+/** Milliseconds after each load, so that the export of traces counts for the round that made them. */
 const EXPORT_MS = 300
 
 /** Milliseconds until the process has switched. */
@@ -88,7 +88,7 @@ async function measureRound(subject: Subject, seconds: number): Promise<Record<S
     const order = { port: proxy.port, connections: CONNECTIONS, milliseconds: 1000 * seconds } satisfies RoundOrder
     const { count, bad, firstBad } = await generator.ask<Round>(order)
     if (bad > 0) throw new Error(`${bad} bad answers: ${firstBad}`)
-    if (signal === 'traces') await sleep(EXPORT_MS)
+    await sleep(EXPORT_MS)
     const after = cpuOf(proxy.pid)
     if (before === null || after === null) throw new Error('the CPU of other processes is available on Linux only')
     cpus[signal] = (after - before) / count
