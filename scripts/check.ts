@@ -23,6 +23,7 @@ const CHECKS = [
   'check:writing',
   'check:cli',
   'check:metrics',
+  'check:keys',
   'check:format',
 ]
 

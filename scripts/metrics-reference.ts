@@ -28,7 +28,7 @@ const SECTIONS: readonly Section[] = [
         '`reason` is `permitted` or a [reason](errors.md#reasons). `route` is `none` if the gateway refused the request before it found a route. Permitted preflights are not counted.',
       upstream_errors_total: 'A failed history request of `unknownThread: verify` counts too.',
       claims_total: '`outcome` is `new`, `released` or `lost-race`. `new` includes a deleted thread that its owner uses again.',
-      dropped_total: '`kind` is `body-key` or `query-name`.',
+      dropped_total: '`kind` is `body-key`, `nested-key` or `query-name`.',
       request_duration_seconds: '',
       gateway_duration_seconds: 'Authentication, the store, limits and the decision are in it.',
       upstream_first_byte_seconds:

@@ -134,6 +134,7 @@ const packages = Promise.all([
   forTests && isNew && buildTap(),
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
+  forTests && install(`${root}examples/agui-1.0`, 25, ['--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
   has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),

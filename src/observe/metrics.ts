@@ -45,7 +45,7 @@ export interface RequestMetrics {
   shadowDiffered(route: RouteLabel, enforced: Ruling, shadow: Ruling | 'undecided' | 'failed'): void
   upstreamFailed(reason: Reason): void
   claimed(outcome: 'new' | 'released' | 'lost-race'): void
-  dropped(kind: 'body-key' | 'query-name', count: number): void
+  dropped(kind: 'body-key' | 'nested-key' | 'query-name', count: number): void
   /** `status` is 0 if no answer began. */
   took(part: TimedPart, route: RouteLabel, status: number, milliseconds: number): void
 }
@@ -244,7 +244,11 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
       ANSWER_BOUNDS,
     ),
   }
-  const dropped = counter('dropped_total', 'Body keys, forwarded properties and query names that were not forwarded.', ['kind'])
+  const dropped = counter(
+    'dropped_total',
+    'Body keys, keys inside a run, forwarded properties, tools and query names that were not forwarded.',
+    ['kind'],
+  )
   return {
     decided(route, reason) {
       let counts = decisions.get(route)

@@ -20,7 +20,7 @@ import { makeForward } from '../http/pipeline/forwarding.ts'
 import { makeAskHistory } from '../http/pipeline/history.ts'
 import type { Identity } from '../http/pipeline/identity.ts'
 import { makePipeline } from '../http/pipeline/pipeline.ts'
-import { makeReadBody } from '../http/pipeline/payload.ts'
+import { makeReadBody, type PayloadParts } from '../http/pipeline/payload.ts'
 import type { SharedBudget } from '../http/pipeline/request-body.ts'
 import { makeSettlement, type SettlementStore } from '../http/pipeline/settlement.ts'
 import { makeForwarder } from '../http/upstream/forward.ts'
@@ -74,7 +74,7 @@ export interface PipelineSettings {
   readonly records: OwnerRecords
   readonly handles: ReadonlyMap<string, UpstreamHandle>
   /** Called with each name in a body that is not forwarded. */
-  readonly onDropped: (name: string) => void
+  readonly onDropped: PayloadParts['onDropped']
 }
 
 export function assemblePipeline(settings: PipelineSettings, surroundings: PipelineSurroundings): Pipeline {

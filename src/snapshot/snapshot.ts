@@ -20,6 +20,7 @@ import type { KeyMetrics } from '../observe/metrics.ts'
 import type { AccessInvalidations, AccessStore } from '../store/port/access.ts'
 import type { StoreState } from '../store/port/state.ts'
 import type { ThreadKey } from '../store/port/thread.ts'
+import type { DroppedKind } from '../http/pipeline/payload.ts'
 import { assemblePipeline, type PipelineSurroundings } from './assemble-pipeline.ts'
 import type { Prepared } from './load.ts'
 import { conditionOf, CONDITIONS, makeUpstreamHandle, type UpstreamHandle, type UpstreamHandleParts } from './upstream-handle.ts'
@@ -113,9 +114,15 @@ export function makeSnapshot(
   const records = makeOwnerRecords(store, config.enforcement)
   const { mode, tokenCache } = config.authentication
   const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
-  const onDropped = onceByName((name) =>
-    log.info({ name }, 'dropped a body field: to forward it, name it under forwardedProps of the policy'),
-  )
+  const sayDropped = {
+    'body-key': onceByName((name) =>
+      log.info({ name }, 'dropped a body field: to forward it, name it under forwardedProps of the policy'),
+    ),
+    'nested-key': onceByName((name) =>
+      log.info({ name }, 'dropped a key inside a run: no version of AG-UI that the gateway knows has it'),
+    ),
+  }
+  const onDropped = (kind: DroppedKind, name: string): void => sayDropped[kind](name)
   const settings = { config, policy, authenticate, identity, records, handles, onDropped }
   const pipeline = assemblePipeline(settings, surroundings.requests)
 

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { startRuntime } from '../../examples/runtime.ts'
+import { call, runInput } from '../../testing/support/client.ts'
 import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { bothAt, examined, hush } from './examination.ts'
 import { startScene } from './gateway-scene.ts'
@@ -207,4 +208,22 @@ void test('headers as large as the gateway takes pass the proxy before it, or th
   await gateway.ready()
   t.match((await examined(t, changes, { wishes: { url: base } })).of('gateway.headers'), { level: 'ok' })
   t.same((await examined(t, changes)).each('gateway.headers'), [], 'and is not asked where none is named')
+})
+
+void test('keys that the running gateway dropped are told, with where their names are', async (t) => {
+  const upstream = await startUpstream(json(INFO))
+  t.teardown(() => upstream.close())
+  const { gateway, signer, changes } = await startScene(t, upstream.url)
+  await gateway.ready()
+  const before = await examined(t, changes)
+  t.same(before.each('gateway.dropped'), [])
+  const messages = [{ id: 'm1', role: 'user', content: 'x', secret: 1 }]
+  const body = runInput('t1', 'x', { messages, context: [{ description: 'd', value: 'v', secret: 1 }] })
+  const url = `${gateway.url}/api/copilotkit/agent/default/run`
+  await call(url, { token: signer.sign('alice'), body })
+  const { of } = await examined(t, changes)
+  t.match(of('gateway.dropped'), { level: 'warning', message: /sent 2 keys inside runs/, remedy: /the log of the gateway/ })
+  await call(url, { token: signer.sign('alice'), body: runInput('t2', 'x', { config: {} }) })
+  const { each } = await examined(t, changes)
+  t.match(each('gateway.dropped'), [{ level: 'warning' }, { level: 'ok', message: /dropped 1 body fields/ }])
 })

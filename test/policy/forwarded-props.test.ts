@@ -74,7 +74,8 @@ void test('tools pass, are dropped, or pass by name', (t) => {
     const { body, dropped } = passingBody(RUN, { threadId: 't-1', tools: sent }, compiled(policy([], policed)).bodies)
     return { tools: body['tools'], dropped }
   }
-  t.strictSame(passing({}, tools), { tools, dropped: [] })
+  const closed = [...tools.slice(0, 3), { name: [] }, ...tools.slice(4, -1), []]
+  t.strictSame(passing({}, tools), { tools: closed, dropped: [] }, 'an object that is no text or tool is emptied')
   t.strictSame(passing({ tools: 'pass' }, 'odd'), { tools: 'odd', dropped: [] })
   t.strictSame(passing({ tools: 'drop' }, [chart]), { tools: [], dropped: ['tools.showChart'] })
   t.strictSame(passing({ tools: 'drop' }, [{ name: 'd' }]), { tools: [], dropped: ['tools.d'] }, 'the word is no list of letters')

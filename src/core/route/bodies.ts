@@ -1,10 +1,12 @@
 /** Decides which JSON keys pass: never `method` or `params` of an envelope (runtime-behaviour.md, "Single-route transport"). */
 import type { RouteDescriptor } from './classify.ts'
+import { closeKeys, type DroppedKeys } from './closed-keys.ts'
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Route } from './routes.ts'
+import { TOOLS_IN_STATE } from './run-input.ts'
 import { atOnce, type Steps } from '../json/steps.ts'
 
 export interface BodyPolicy {
@@ -71,22 +73,21 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
 export interface PassingBody {
   /** The value itself if all of it passes. */
   readonly body: JsonObject
+  /** Of the body, the forwarded properties and the tools. */
   readonly dropped: readonly string[]
-}
-
-export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody> {
-  return passingBody(route, value, policy, policy.tools === 'all' ? ALL_TOOLS : yield* filterAllTools(value, policy.tools))
+  /** Inside messages, tools, context and resume. */
+  readonly droppedInside: DroppedKeys
 }
 
 /** @param value its ids must be checked already */
-export function passingBody(
-  route: Route,
-  value: JsonObject,
-  policy: BodyPolicy,
-  { tools, state } = policy.tools === 'all' ? ALL_TOOLS : atOnce(filterAllTools(value, policy.tools)),
-): PassingBody {
+export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
+  return atOnce(passingInSteps(route, value, policy))
+}
+
+export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody> {
   const body: Record<string, Json> = {}
   const dropped: string[] = []
+  const droppedInside: DroppedKeys = { count: 0, names: new Set() }
   let isWhole = true
   for (const [key, part] of Object.entries(value)) {
     const isForeign = !route.body.keys.includes(key) || (key === 'protocolVersion' && !isProtocolVersion(part))
@@ -100,17 +101,18 @@ export function passingBody(
       const props = filterForwardedProps(part, policy.forwardedProps)
       passes = props.kept
       for (const name of props.dropped) dropped.push(`forwardedProps.${name}`)
-    } else if (key === 'tools' && tools !== null) {
-      passes = tools.kept
-      for (const name of tools.dropped) dropped.push(name)
-    } else if (key === 'state' && state !== null && isObject(part)) {
-      passes = { ...part, tools: state.kept }
-      for (const name of state.dropped) dropped.push(name)
+    } else if (key === 'tools' && policy.tools !== 'all') {
+      passes = yield* filterTools(part, policy.tools, key, dropped)
+    } else if (key === 'state' && policy.tools !== 'all' && isObject(part) && part['tools'] !== undefined) {
+      const tools = yield* filterTools(part['tools'], policy.tools, TOOLS_IN_STATE.name, dropped)
+      passes = { ...part, tools: yield* closeKeys(tools, TOOLS_IN_STATE, TOOLS_IN_STATE.name, droppedInside) }
     }
+    const rule = route.body.inside?.get(key)
+    if (rule !== undefined) passes = yield* closeKeys(passes, rule.value, key, droppedInside)
     body[key] = passes
     isWhole &&= passes === part
   }
-  return { body: isWhole ? value : body, dropped }
+  return { body: isWhole ? value : body, dropped, droppedInside }
 }
 
 /** AG-UI 1.0: a major and a minor number. A frontend's own text must not reach an agent under this name. */
@@ -118,50 +120,22 @@ function isProtocolVersion(value: Json): boolean {
   return typeof value === 'string' && /^\d{1,4}\.\d{1,4}$/.test(value)
 }
 
-interface Tools {
-  readonly kept: readonly Json[]
-  readonly dropped: readonly string[]
-}
-
-/** Null where there are no tools to filter. */
-interface FilteredTools {
-  readonly tools: Tools | null
-  readonly state: Tools | null
-}
-
-const ALL_TOOLS: FilteredTools = { tools: null, state: null }
-
-/** The runtime's LangGraph agent adds the tools in the state to the tools of the run. */
-function* filterAllTools({ tools, state }: JsonObject, allowed: ReadonlySet<string>): Steps<FilteredTools> {
-  const inState = isObject(state) ? state['tools'] : undefined
-  return {
-    tools: tools === undefined ? null : yield* filterTools(tools, allowed, 'tools'),
-    state: inState === undefined ? null : yield* filterTools(inState, allowed, 'state.tools'),
-  }
-}
-
-/** The keys of a frontend's tool (AG-UI `Tool`). Another key could name another tool to a model. */
-const TOOL_KEYS = ['name', 'description', 'parameters', 'metadata']
-
 const TOOLS_AT_ONCE = 256
 
 /** The runtime requires the list, even an empty one (runtime-behaviour.md, "Run input"). */
-function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string): Steps<Tools> {
-  if (!Array.isArray(value)) return { kept: [], dropped: [place] }
+function* filterTools(value: Json, allowed: ReadonlySet<string>, place: string, dropped: string[]): Steps<readonly Json[]> {
+  if (!Array.isArray(value)) {
+    dropped.push(place)
+    return []
+  }
   const kept: Json[] = []
-  const dropped: string[] = []
   for (const [at, tool] of (value as readonly Json[]).entries()) {
     if (at % TOOLS_AT_ONCE === TOOLS_AT_ONCE - 1) yield
     if (!isObject(tool)) dropped.push(place)
-    else if (allowed.has(tool['name'] as string)) kept.push(madeOfKnown(tool))
+    else if (allowed.has(tool['name'] as string)) kept.push(tool)
     else dropped.push(isName(tool['name']) ? `${place}.${tool['name']}` : place)
   }
-  return { kept, dropped }
-}
-
-/** Looks up each known key by name: a tool may have as many other keys as an object may have members. */
-function madeOfKnown(tool: JsonObject): JsonObject {
-  return Object.fromEntries(TOOL_KEYS.filter((key) => Object.hasOwn(tool, key)).map((key) => [key, tool[key] as Json]))
+  return kept
 }
 
 function isName(value: Json | undefined): value is string {

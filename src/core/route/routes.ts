@@ -1,6 +1,7 @@
 /** The routes of runtime 1.75 (runtime-behaviour.md, "Routes") and of the gateway. No other route exists. */
 
 import type { NeededRight } from '../decide/sharing.ts'
+import { CONNECT_INPUT, RUN_INPUT, type KeyRule } from './run-input.ts'
 
 // oxfmt-ignore
 export type RouteId =
@@ -13,11 +14,16 @@ export type RouteId =
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
 export type BodyRule =
-  | { readonly kind: 'none'; readonly keys: readonly string[] }
-  /** A JSON object; these top-level keys pass. */
-  | { readonly kind: 'json'; readonly keys: readonly string[]; readonly optional?: true }
+  | { readonly kind: 'none'; readonly keys: readonly string[]; readonly inside?: never }
+  /** A JSON object; these top-level keys pass, with what `inside` says of their values. */
+  | {
+      readonly kind: 'json'
+      readonly keys: readonly string[]
+      readonly inside?: ReadonlyMap<string, KeyRule>
+      readonly optional?: true
+    }
   /** A multipart recording, which is streamed, or a JSON object; these keys of the object pass. */
-  | { readonly kind: 'recording'; readonly keys: readonly string[] }
+  | { readonly kind: 'recording'; readonly keys: readonly string[]; readonly inside?: never }
 
 export interface Route {
   readonly id: RouteId
@@ -46,11 +52,6 @@ export interface Route {
   readonly streams?: true
 }
 
-// RunAgentInput (runtime-behaviour.md, "Run input"). Clients send `protocolVersion` from AG-UI 1.0 on.
-// Runtimes of the managed platform read `lastSeenEventId` on connect.
-// oxfmt-ignore
-const RUN_KEYS = ['threadId', 'runId', 'parentRunId', 'messages', 'tools', 'context', 'state', 'forwardedProps', 'resume', 'protocolVersion']
-
 function route(id: RouteId, method: Method, path: string, more: Partial<Route> = {}): Route {
   const segments = path.split('/')
   return {
@@ -68,6 +69,10 @@ function json(...keys: string[]): { readonly body: BodyRule } {
   return { body: { kind: 'json', keys } }
 }
 
+function runInput(inside: ReadonlyMap<string, KeyRule>): { readonly body: BodyRule } {
+  return { body: { kind: 'json', keys: [...inside.keys()], inside } }
+}
+
 function optionalJson(...keys: string[]): { readonly body: BodyRule } {
   return { body: { kind: 'json', keys, optional: true } }
 }
@@ -75,7 +80,7 @@ function optionalJson(...keys: string[]): { readonly body: BodyRule } {
 export const ROUTES: readonly Route[] = [
   route('info', 'GET', 'info'),
   route('agent/run', 'POST', 'agent/:agentId/run', {
-    ...json(...RUN_KEYS),
+    ...runInput(RUN_INPUT),
     thread: 'body',
     right: 'write',
     mayWrite: true,
@@ -84,7 +89,7 @@ export const ROUTES: readonly Route[] = [
     streams: true,
   }),
   route('agent/connect', 'POST', 'agent/:agentId/connect', {
-    ...json(...RUN_KEYS, 'lastSeenEventId'),
+    ...runInput(CONNECT_INPUT),
     thread: 'body',
     right: 'read',
     beforeConfirmed: true,
@@ -92,7 +97,7 @@ export const ROUTES: readonly Route[] = [
     streams: true,
   }),
   route('agent/suggest', 'POST', 'agent/:agentId/suggest', {
-    ...json(...RUN_KEYS),
+    ...runInput(RUN_INPUT),
     thread: 'body',
     right: 'write',
     mayWrite: true,

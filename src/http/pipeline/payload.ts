@@ -11,6 +11,7 @@ import {
   passingBody,
   passingInSteps,
   type BodyPolicy,
+  type PassingBody,
 } from '../../core/route/bodies.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
@@ -38,6 +39,8 @@ import { admit } from './classification.ts'
 import { inTurn, inTurns } from './event-loop-turns.ts'
 import type { Classified, Payload, ReadBody } from './stages.ts'
 
+export type DroppedKind = 'body-key' | 'nested-key'
+
 export interface PayloadParts {
   readonly limits: {
     readonly body: number
@@ -47,7 +50,7 @@ export interface PayloadParts {
   }
   readonly budget: SharedBudget
   readonly reading: SharedBudget
-  readonly onDropped: (name: string) => void
+  readonly onDropped: (kind: DroppedKind, name: string) => void
   readonly metrics: RequestMetrics
 }
 
@@ -271,7 +274,7 @@ function checkEnvelope(parts: PayloadParts, rules: EnvelopeRules, reading: Refus
   const envelope = admitEnvelope(reading.value, hold.bytes, rules)
   if (envelope.outcome === 'refused') return envelope
   const { descriptor, body } = envelope
-  reportDropped(parts, envelope.dropped)
+  reportDropped(parts, 'body-key', envelope.dropped)
   parts.metrics.dropped('query-name', envelope.droppedQueryNames)
   if (body === undefined) return without(descriptor, 'body-not-object', hold)
   // The runtime parses a string body as JSON, which was not checked (runtime-behaviour.md, "Single-route transport").
@@ -312,9 +315,9 @@ function checkBody(
       if (route.own === true) return { kind: 'own', body: source.value }
       if ('texts' in source) return writtenInTurns(parts, route, source, hold, policy, most)
       return inTurn(() => {
-        const { body, dropped } = passingBody(route, source.value, policy)
-        if (!hold.isReported) reportDropped(parts, dropped)
-        hold.isReported = true
+        const passing = passingBody(route, source.value, policy)
+        reportOnce(parts, hold, passing)
+        const { body } = passing
         let bytes: Buffer
         if (body !== source.value || !source.asWritten) bytes = Buffer.from(writeAnew(body, source))
         // Sends the bytes as they came where the gateway would write the same text.
@@ -337,9 +340,9 @@ async function writtenInTurns(
   policy: BodyPolicy,
   most: number,
 ): Promise<Payload | Refusal> {
-  const { body, dropped } = await inTurns(passingInSteps(route, source.value, policy))
-  if (!hold.isReported) reportDropped(parts, dropped)
-  hold.isReported = true
+  const passing = await inTurns(passingInSteps(route, source.value, policy))
+  reportOnce(parts, hold, passing)
+  const { body } = passing
   const pieces = await inTurns(writeInSteps(body, source))
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
   return payloadOf(body, pieces, length, most)
@@ -354,8 +357,20 @@ function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], leng
 /** The most names of one body that are reported: the log reports each of a bounded number once. */
 const NAMES_TOLD = 100
 
-function reportDropped({ metrics, onDropped }: PayloadParts, names: readonly string[]): void {
-  if (names.length === 0) return
-  metrics.dropped('body-key', names.length)
-  names.slice(0, NAMES_TOLD).forEach(onDropped)
+function reportDropped(
+  { metrics, onDropped }: PayloadParts,
+  kind: DroppedKind,
+  names: readonly string[],
+  count = names.length,
+): void {
+  if (count === 0) return
+  metrics.dropped(kind, count)
+  for (const name of names.slice(0, NAMES_TOLD)) onDropped(kind, name)
+}
+
+function reportOnce(parts: PayloadParts, hold: Hold, { dropped, droppedInside }: PassingBody): void {
+  if (hold.isReported) return
+  hold.isReported = true
+  reportDropped(parts, 'body-key', dropped)
+  reportDropped(parts, 'nested-key', [...droppedInside.names], droppedInside.count)
 }

@@ -1,7 +1,7 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
 import { sizeText } from '../../document/quantities.ts'
 import { ask, codeOf, objectIn, type HttpAnswer, healthOrigin, PORT_ZERO, publicBase } from './requests.ts'
-import { notChecked, ok, problem, unknown, type Result } from './finding.ts'
+import { notChecked, ok, problem, unknown, warning, type Result } from './finding.ts'
 import { settingOf, type Check, type Results, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
 import { CONFIGURATION_HEADER } from '../../http/listeners/health.ts'
@@ -83,12 +83,33 @@ async function ready({ config, digest }: Subject, signal: AbortSignal): Promise<
   if (running !== digest)
     return [unknown('a gateway with another configuration answers there'), otherConfiguration(origin, running)]
   const same = { ...ok('the gateway runs with this configuration'), check: 'gateway.configuration' }
-  if (heard.status === 200) return [ok('the gateway is ready'), same]
+  const more = [same, ...(await droppedKeys(origin, signal))]
+  if (heard.status === 200) return [ok('the gateway is ready'), ...more]
   const why = Object.entries(pending).map(
     ([name, reason]) => `${name}: ${typeof reason === 'string' ? reason : 'no reason given'}`,
   )
   const remedy = 'docs/how-to/operate/health-and-readiness.md explains each name'
-  return [problem(`the gateway is not ready: ${why.join('; ')}`, remedy), same]
+  return [problem(`the gateway is not ready: ${why.join('; ')}`, remedy), ...more]
+}
+
+async function droppedKeys(origin: string, signal: AbortSignal): Promise<readonly Result[]> {
+  const check = 'gateway.dropped'
+  const { text } = await ask(`${origin}/metrics`, {}, signal).catch(() => ({ text: '' }))
+  const dropped = (kind: string): number =>
+    Number(new RegExp(`^threadwarden_dropped_total\\{kind="${kind}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
+  const [inside, fields] = [dropped('nested-key'), dropped('body-key')]
+  const results: Result[] = []
+  if (inside > 0) {
+    const finding = `clients have sent ${inside} keys inside runs that no known version of AG-UI has, and the gateway dropped them`
+    const remedy =
+      'the log of the gateway names each key once: "dropped a key inside a run". If a newer version of AG-UI has it, update the gateway'
+    results.push({ ...warning(finding, remedy), check })
+  }
+  if (fields > 0) {
+    const why = 'neither the route nor the policy forwards them. The log names each once: "dropped a body field"'
+    results.push({ ...ok(`the gateway dropped ${fields} body fields: ${why}`), check })
+  }
+  return results
 }
 
 function otherConfiguration(origin: string, running: unknown): Result {

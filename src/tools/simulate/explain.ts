@@ -129,7 +129,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
         naming: async () => null,
       },
       handles: new Map(mountsOf(config).map((mount) => [mount.key, recordingHandle(mount, recorded, question.upstreamHistory)])),
-      onDropped: (name) => recorded.dropped.push(name),
+      onDropped: (_kind, name) => recorded.dropped.push(name),
     },
     {
       store: permissiveStore(question.record),
