@@ -1,5 +1,6 @@
 /** Evaluates a second policy beside the enforced one, after the answer is sent: its errors and slow rules reach no caller. */
 import type { RouteDescriptor } from '../core/route/classify.ts'
+import type { MessageRules } from '../core/route/message-rules.ts'
 import { decide, type Facts, type OwnerRecord, type Permit } from '../core/decide/decide.ts'
 import type { Principal } from '../core/decide/principal.ts'
 import type { Refusal, RulePlace } from '../core/reasons.ts'
@@ -96,8 +97,14 @@ function termsOf({ passes, limits }: Rule): Said['terms'] {
     state: passes.state,
     tools: set(passes.tools),
     headers: set(passes.headers),
+    ...messageTerms(passes.messages),
     ...Object.fromEntries(Object.entries(limits).map(([name, limit]) => [`limits.${name}`, JSON.stringify(limit)])),
   }
+}
+
+function messageTerms(rules: MessageRules): Said['terms'] {
+  const text = (value: unknown): string => (value instanceof Set ? JSON.stringify([...value].sort()) : JSON.stringify(value))
+  return Object.fromEntries(Object.entries(rules).map(([name, value]) => [`messages.${name}`, text(value)]))
 }
 
 function differing(one: Said['terms'], other: Said['terms']): readonly string[] {

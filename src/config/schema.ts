@@ -194,7 +194,7 @@ export const configSchema = z
         requests: rateOrOff.prefault('1200/m').describe('All requests, per user; off for no limit.'),
         grants: rateOrOff.prefault('60/m').describe('Grants by owners, per user; off for no limit.'),
         runs: rateOrOff.prefault('off').describe('Runs, per user; off for no limit.'),
-        streams: countOrOff
+        streams: countOrOff('streams')
           .default('off')
           .describe('Open runs, connects and other streams, per user; any other response counts after one second.'),
         sendTimeout: duration

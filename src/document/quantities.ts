@@ -58,10 +58,11 @@ export const rate = z
 
 export const rateOrOff = z.union([z.literal('off'), rate], 'is not a rate | write 60/m, 10/s, 1000/h or off')
 
-export const countOrOff = z.union(
-  [z.literal('off'), z.int().min(1, 'is not a number of streams | write 20 or off')],
-  'is not a number of streams | write 20 or off',
-)
+/** @param what the plural of what is counted */
+export function countOrOff(what: string) {
+  const message = `is not a number of ${what} | write 20 or off`
+  return z.union([z.literal('off'), z.int().min(1, message)], message)
+}
 
 function quantity(text: string, units: Readonly<Record<string, number>>): number {
   const unit = text.replace(/^\d+/, '')

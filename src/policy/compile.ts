@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { claimPointersOf } from '../core/decide/claim-values.ts'
 import type { ClaimTest, CallerConditions, OperatorSelector, Passes, RouteRules, Rule, Rules } from '../core/decide/rules.ts'
 import type { BodyPolicy } from '../core/route/bodies.ts'
+import type { MessageRules } from '../core/route/message-rules.ts'
 import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
 import {
   faultsFound,
@@ -44,8 +45,9 @@ export function loadPolicy(
   return { ok: true, value: { policy, warnings } }
 }
 
-function bodiesOf({ forwardedProps, state, tools }: PolicyFile): BodyPolicy {
-  return { forwardedProps: new Set(forwardedProps.map((prop) => prop.name)), state, tools: toolNames(tools) }
+function bodiesOf({ forwardedProps, state, tools, messages }: PolicyFile): BodyPolicy {
+  const names = new Set(forwardedProps.map((prop) => prop.name))
+  return { forwardedProps: names, state, tools: toolNames(tools), messages: messageRules(messages) }
 }
 
 function compile(
@@ -108,12 +110,22 @@ function passesOf(rule: RuleOfFile, bodies: BodyPolicy): Passes {
       rule.forwardedProps === undefined ? bodies.forwardedProps : new Set(rule.forwardedProps.map((prop) => prop.name)),
     state: rule.state ?? bodies.state,
     tools: rule.tools === undefined ? bodies.tools : toolNames(rule.tools),
+    messages: rule.messages === undefined ? bodies.messages : messageRules(rule.messages),
     headers: rule.headers === undefined ? null : new Set(rule.headers.map((name) => name.toLowerCase())),
   }
 }
 
 function toolNames(tools: PolicyFile['tools']): BodyPolicy['tools'] {
   return tools === 'pass' ? 'all' : new Set(tools === 'drop' ? [] : tools)
+}
+
+function messageRules({ roles, media, schemes, ...rest }: PolicyFile['messages']): MessageRules {
+  return {
+    ...rest,
+    roles: new Set(roles),
+    media: media === 'all' ? 'all' : new Set(media),
+    schemes: schemes === 'all' ? 'all' : new Set(schemes),
+  }
 }
 
 type ConditionsOfFile = Pick<RuleOfFile, 'issuers' | 'roles' | 'permissions' | 'claims'>

@@ -1,6 +1,7 @@
 /** The policy file: a short, declarative list of rules. The gateway denies everything that no rule allows. */
 import { z } from 'zod'
 import { isPointer } from '../core/json/pointer.ts'
+import { MEDIA_KINDS, MESSAGE_ROLES } from '../core/route/message-rules.ts'
 import { ROUTE_IDS } from '../core/route/routes.ts'
 import { bodySize, countOrOff, rateOrOff } from '../document/quantities.ts'
 
@@ -82,6 +83,43 @@ const tools = z.union(
   'is not a choice | write pass, drop or a list of the names that pass',
 )
 
+const messages = z.strictObject({
+  roles: z
+    .array(z.enum(MESSAGE_ROLES, `is not a role | write ${MESSAGE_ROLES.join(', ')}`))
+    .min(1, 'must name a role')
+    .default(['user', 'assistant', 'tool', 'reasoning', 'activity'])
+    .describe('The roles of the messages that a caller may send.'),
+  others: z
+    .enum(['drop', 'refuse'], 'is not a choice | write drop or refuse')
+    .default('drop')
+    .describe('Whether a message of another role is dropped, or its request refused.'),
+  most: countOrOff('messages').default('off').describe('The most messages of a request.'),
+  size: z
+    .union([z.literal('off'), bodySize])
+    .default('off')
+    .describe('The most text in one message, in bytes of UTF-8.'),
+  media: z
+    .union(
+      [z.literal('all'), z.array(z.enum(MEDIA_KINDS, `is not a kind of content | write ${MEDIA_KINDS.join(', ')}`))],
+      `is not a choice | write all, or a list of ${MEDIA_KINDS.join(', ')}`,
+    )
+    .default('all')
+    .describe('The types of content parts that a message may have, besides text.'),
+  schemes: z
+    .union(
+      [z.literal('all'), z.array(z.string().regex(/^[a-z][a-z0-9+.-]*$/, 'is not a URL scheme | write https, without a colon'))],
+      'is not a choice | write all, or a list such as [https, data]',
+    )
+    .default('all')
+    .describe(
+      'The URL schemes of content parts. data also stands for content in the body, and provider for a file that a model provider holds.',
+    ),
+  history: z
+    .enum(['trust', 'verify'], 'is not a choice | write trust or verify')
+    .default('trust')
+    .describe('Whether the assistant and tool messages of a run are compared with the thread that the runtime has.'),
+})
+
 const who = z.array(
   z.enum(['anonymous', 'signed-in', 'operator'], 'is not a kind of caller | write anonymous, signed-in or operator'),
 )
@@ -149,6 +187,7 @@ const rule = z
     forwardedProps: forwardedProps.optional().describe("Replaces the file's forwardedProps for requests that this rule allows."),
     state: state.optional().describe("Replaces the file's state for requests that this rule allows."),
     tools: tools.optional().describe("Replaces the file's tools for requests that this rule allows."),
+    messages: messages.optional().describe("Replaces the file's messages for requests that this rule allows."),
     headers: z
       .array(filled)
       .optional()
@@ -158,7 +197,7 @@ const rule = z
         requests: rateOrOff.optional().describe('Requests that this rule allows, in addition to limits.requests.'),
         runs: rateOrOff.optional().describe('Replaces limits.runs.'),
         newThreads: rateOrOff.optional().describe('Replaces limits.newThreads.'),
-        streams: countOrOff.optional().describe('Replaces limits.streams.'),
+        streams: countOrOff('streams').optional().describe('Replaces limits.streams.'),
         body: bodySize.optional().describe('Replaces limits.body and limits.runBody.'),
       })
       .optional()
@@ -197,6 +236,7 @@ export const policySchema = z
       .describe('The forwardedProps that are forwarded, besides toolChoice and command.resume.'),
     state: state.default('pass').describe("Whether the gateway forwards the caller's state."),
     tools: tools.default('pass').describe('Which frontend tools are forwarded: all, none, or those with these names.'),
+    messages: messages.prefault({}).describe('What callers may send as messages of a run.'),
   })
   .meta({ title: 'Threadwarden policy' })
 

@@ -14,9 +14,11 @@ import { makeTableChange, type TableChangeParts } from '../http/lists/table-chan
 import { makeTableList, type TableListParts } from '../http/lists/table-list.ts'
 import { makeThreadList } from '../http/lists/thread-list.ts'
 import { makeAuthentication } from '../http/pipeline/authentication.ts'
+import type { Rule } from '../core/decide/rules.ts'
 import { makeAuthorization, type OwnerRecords } from '../http/pipeline/authorization.ts'
 import { makeClaiming, type ClaimParts, type RunsUnderWay } from '../http/pipeline/claim.ts'
 import { makeForward } from '../http/pipeline/forwarding.ts'
+import { makeVerifyMessages } from '../http/pipeline/claimed-messages.ts'
 import { makeAskHistory } from '../http/pipeline/history.ts'
 import type { Identity } from '../http/pipeline/identity.ts'
 import { makePipeline } from '../http/pipeline/pipeline.ts'
@@ -31,7 +33,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/compile.ts'
 import type { ObservationStore } from '../store/port/observations.ts'
 import type { UpstreamHandle } from './upstream-handle.ts'
-import type { Pipeline, UpstreamBinding } from '../http/pipeline/stages.ts'
+import type { Pipeline, Undecided, UpstreamBinding } from '../http/pipeline/stages.ts'
 
 export type RequestStore = ClaimParts['store'] &
   SettlementStore &
@@ -75,6 +77,8 @@ export interface PipelineSettings {
   readonly handles: ReadonlyMap<string, UpstreamHandle>
   /** Called with each name in a body that is not forwarded. */
   readonly onDropped: PayloadParts['onDropped']
+  /** By default the upstream is asked. */
+  readonly makeVerify?: typeof makeVerifyMessages
 }
 
 export function assemblePipeline(settings: PipelineSettings, surroundings: PipelineSurroundings): Pipeline {
@@ -161,6 +165,11 @@ function bindUpstream(
   const limit = config.limits.grants
   const grants = makeGrants({ store, records, rules, facts, scope, issuers, limiter, limit, log, clock })
   const ask = makeAskHistory(upstream, basePath, () => probe.suspect())
+  const verify = (settings.makeVerify ?? makeVerifyMessages)(upstream, basePath)
+  const headersOf = ({ exchange: { head }, caller, body }: Undecided, { passes }: Rule): Record<string, string> => {
+    const own = { ...identity(caller.principal, body.descriptor), 'x-request-id': head.id }
+    return upstreamHeaders(head.lines, headerRules, own, passes.headers)
+  }
   return {
     key,
     scope,
@@ -178,9 +187,10 @@ function bindUpstream(
       onBridged,
     }),
     history: {
-      ask({ exchange: { head, signal }, caller, upstream: upstreamIs, body }, rule, threadId) {
-        const own = { ...identity(caller.principal, body.descriptor), 'x-request-id': head.id }
-        return ask(upstreamIs, threadId, upstreamHeaders(head.lines, headerRules, own, rule.passes.headers), signal)
+      ask: (request, rule, threadId) => ask(request.upstream, threadId, headersOf(request, rule), request.exchange.signal),
+      verify(request, rule, threadId, claimed) {
+        const budget = surroundings.memory.answers.of(request.caller.key)
+        return verify(request.upstream, threadId, claimed, headersOf(request, rule), budget, request.exchange.signal)
       },
       onUntold() {
         if (!observing) startupChecks.historyUntold()

@@ -1,12 +1,11 @@
 /** Bodies: of each route a closed set of keys passes, the ids in it are checked, and what is dropped is told. */
 import { test } from 'tap'
-import { checkIds, passingBody, type BodyPolicy, type PassingBody } from '../../src/core/route/bodies.ts'
+import { checkIds, type BodyPolicy, type PassingBody } from '../../src/core/route/bodies.ts'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { Json, JsonObject } from '../../src/core/json/read.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
 import { ROUTES, type Route } from '../../src/core/route/routes.ts'
-
-const PASSING: BodyPolicy = { forwardedProps: new Set(), state: 'pass', tools: 'all' }
+import { OPEN_BODIES, passingOf } from '../../testing/support/open-bodies.ts'
 
 /** A route of the table, by its method and path. */
 function routeOf(text: string): Route {
@@ -20,7 +19,7 @@ const RUN = routeOf('POST agent/:agentId/run')
 /** A request to a route, as far as its path says. */
 const asked = (route: Route): RouteDescriptor => ({ outcome: 'classified', route, ids: {}, query: [] })
 
-interface Checked extends Omit<PassingBody, 'droppedInside'> {
+interface Checked extends Omit<PassingBody, 'outcome' | 'droppedInside'> {
   readonly outcome: 'checked'
   readonly threadId: string | undefined
 }
@@ -30,8 +29,8 @@ function check(route: Route, body: JsonObject, policy: Partial<BodyPolicy> = {})
   const ids = checkIds(asked(route), body)
   if (ids.outcome === 'refused') return ids
   const { threadId } = ids.descriptor.ids
-  const { droppedInside, ...passing } = passingBody(route, body, { ...PASSING, ...policy })
-  return { outcome: 'checked', threadId, ...passing, dropped: [...passing.dropped, ...droppedInside.names] }
+  const { droppedInside, ...passing } = passingOf(route, body, { ...OPEN_BODIES, ...policy })
+  return { ...passing, outcome: 'checked', threadId, dropped: [...passing.dropped, ...droppedInside.names] }
 }
 
 const checkRun = (body: JsonObject, policy?: Partial<BodyPolicy>) => check(RUN, { threadId: 't-1', ...body }, policy)

@@ -46,7 +46,11 @@ function documented(text: string): ReadonlyMap<string | null, string | undefined
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Node
 
 const CONFIG_KEYS = keysOf(schemaOf(configSchema))
-const RULE_KEYS = keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {})
+/** A rule's `messages` is the file's. */
+const RULE_KEYS = [
+  ...keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {}).filter(({ path }) => !path.startsWith('messages.')),
+  { path: 'messages', value: undefined, isRequired: false },
+]
 
 const POLICY = page('docs/reference/policy.md')
 

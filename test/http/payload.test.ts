@@ -10,6 +10,7 @@ import type { Payload } from '../../src/http/pipeline/stages.ts'
 import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { arrivingMessage } from '../../testing/support/arriving-message.ts'
+import { OPEN_BODIES } from '../../testing/support/open-bodies.ts'
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
 const RUN = classify('POST', ['agent', 'a', 'run'], new Map()) as RouteDescriptor
@@ -17,7 +18,7 @@ const STOP = classify('POST', ['agent', 'a', 'stop', 't1'], new Map()) as RouteD
 const RENAME = classify('PATCH', ['threads', 't1'], new Map()) as RouteDescriptor
 const TRANSCRIBE = classify('POST', ['transcribe'], new Map()) as RouteDescriptor
 
-const EVERYTHING: BodyPolicy = { forwardedProps: new Set(), state: 'pass', tools: 'all' }
+const EVERYTHING: BodyPolicy = OPEN_BODIES
 
 const JSON_TYPE = ['content-type', 'application/json', 'transfer-encoding', 'chunked']
 

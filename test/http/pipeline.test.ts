@@ -72,7 +72,11 @@ function given(told: Told, more: Changes = {}): Given {
     facts: more.facts ?? { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
     transport: { facts: assumedFacts('multi-route'), suspect: () => {} },
     hasOperation: () => false,
-    history: { ask: more.askHistory ?? (async () => 'none'), onUntold: () => told.push(['historyUntold']) },
+    history: {
+      ask: more.askHistory ?? (async () => 'none'),
+      verify: async () => null,
+      onUntold: () => told.push(['historyUntold']),
+    },
     forward: async (_request, onSent) => {
       onSent()
       told.push(['passed'])

@@ -49,6 +49,7 @@ const named = (name: string | number | null | undefined, archived?: Json): Paylo
   bytes: Buffer.alloc(0),
   name,
   archived,
+  claimed: null,
 })
 
 /** Settles, and gives what the store and the metrics were told. */

@@ -10,6 +10,7 @@ import { loadPolicy } from '../../src/policy/compile.ts'
 import { Sources } from '../../src/document/sources.ts'
 import { CALLERS, told, type Thread } from '../../testing/support/callers.ts'
 import { compiled, SHIPPED } from '../../testing/support/policies.ts'
+import { OPEN_BODIES } from '../../testing/support/open-bodies.ts'
 
 const policy = compiled(SHIPPED)
 const no = 'not-allowed'
@@ -89,6 +90,7 @@ void test('the table above has every route that exists', (t) => {
 
 void test('the shipped file draws no warning and lets nothing more through than is built in', (t) => {
   t.match(loadPolicy(new Sources(), DEFAULT_POLICY.path, { issuers: ['corp'] }), { ok: true, value: { warnings: [] } })
-  t.same(policy.bodies, { forwardedProps: new Set(), state: 'pass', tools: 'all' })
+  const roles = new Set(['user', 'assistant', 'tool', 'reasoning', 'activity'])
+  t.same(policy.bodies, { ...OPEN_BODIES, messages: { ...OPEN_BODIES.messages, roles } })
   t.end()
 })

@@ -3,9 +3,9 @@
  * configuration, identity or storage need `unsafe: true` beside them, and draw a warning all the same.
  */
 import { test } from 'tap'
-import { passingBody } from '../../src/core/route/bodies.ts'
 import type { Json, JsonObject } from '../../src/core/json/read.ts'
 import { compiled, descriptor, faultsIn, load, ruled } from '../../testing/support/policies.ts'
+import { passingOf } from '../../testing/support/open-bodies.ts'
 
 const RUN = descriptor('POST', 'agent/a/run').route
 const RULES = [{ routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }]
@@ -14,7 +14,7 @@ const policy = (forwardedProps: readonly object[], more: object = {}) => ruled(R
 /** What reaches the agent of a run that sends these properties. */
 function passed(text: string, forwardedProps: Json): JsonObject {
   const body = { threadId: 't-1', state: { a: 1 }, forwardedProps }
-  return passingBody(RUN, body, compiled(text).bodies).body
+  return passingOf(RUN, body, compiled(text).bodies).body
 }
 
 // oxfmt-ignore
@@ -71,7 +71,7 @@ void test('tools pass, are dropped, or pass by name', (t) => {
     [chart],
   ]
   const passing = (policed: object, sent: Json) => {
-    const { body, dropped } = passingBody(RUN, { threadId: 't-1', tools: sent }, compiled(policy([], policed)).bodies)
+    const { body, dropped } = passingOf(RUN, { threadId: 't-1', tools: sent }, compiled(policy([], policed)).bodies)
     return { tools: body['tools'], dropped }
   }
   const closed = [...tools.slice(0, 3), { name: [] }, ...tools.slice(4, -1), []]
@@ -90,7 +90,7 @@ void test('tools pass, are dropped, or pass by name', (t) => {
     'no other name beside',
   )
   const inState = (policed: object, state: Json) => {
-    const { body, dropped } = passingBody(RUN, { threadId: 't-1', state }, compiled(policy([], policed)).bodies)
+    const { body, dropped } = passingOf(RUN, { threadId: 't-1', state }, compiled(policy([], policed)).bodies)
     return { state: body['state'], dropped }
   }
   const state = { a: 1, tools: [chart, { name: 'other' }] }

@@ -3,6 +3,7 @@ import type { CallerConditions, ClaimTest, Scalar, Relation, Rule, Rules, Who } 
 import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
 import type { Policy } from '../../src/policy/compile.ts'
 import { rule, rulesOf } from '../../testing/support/rules-of.ts'
+import { OPEN_BODIES } from '../../testing/support/open-bodies.ts'
 
 /** Draws. */
 export interface Draw {
@@ -90,6 +91,7 @@ function madeRule(draw: Draw, name: string): Rule {
       forwardedProps: new Set(draw.chance(20) ? ['a2ui'] : []),
       state: draw.chance(20) ? 'drop' : 'pass',
       tools: 'all',
+      messages: OPEN_BODIES.messages,
       headers: null,
     },
     limits: draw.chance(20) ? { runs: 'off' } : {},
@@ -134,8 +136,7 @@ export function altered(rules: Rules, draw: Draw): Rules {
 
 /** A policy of such rules, as if it had stood in a file. */
 export function madePolicy(rules: Rules, file = 'policy.yaml'): Policy {
-  const bodies = { forwardedProps: new Set<string>(), state: 'pass', tools: 'all' } as const
-  return { file, hash: file, rules, claimPointers: [...WORDS.pointers], bodies }
+  return { file, hash: file, rules, claimPointers: [...WORDS.pointers], bodies: OPEN_BODIES }
 }
 
 /** Every method of the routes that made-up policies speak of. */

@@ -59,7 +59,7 @@ for (const [what, parts, message] of [
   [
     'a list about a thread',
     { tests: [{ name: 'a', as: 'alice', lists: [], thread: 't' }] },
-    /method, agent, thread or leaves without route/,
+    /method, agent, thread, leaves or messages without route/,
   ],
   ['agents of nothing', { tests: [{ name: 'a', as: 'alice', agents: [] }] }, /agents without of/],
   ['agents of others', { tests: [{ name: 'a', as: 'alice', agents: ['a'], of: ['b'] }] }, /tests\.0\.agents: a is not in of/],

@@ -34,6 +34,7 @@ import { incoming, outgoing, type Written } from './message.ts'
 import { user } from '../support/callers.ts'
 import { steadySnapshot } from '../support/requests.ts'
 import type { UpstreamBinding } from '../../src/http/pipeline/stages.ts'
+import { OPEN_BODIES } from '../support/open-bodies.ts'
 
 /** What the gateway made of a request. */
 export interface Outcome {
@@ -73,7 +74,7 @@ const ALICE = user('alice')
 /** Everything is open to whoever is signed in: what is refused is refused for what it says. */
 const OPEN = rule({
   threads: ['own', 'unknown'],
-  passes: { forwardedProps: new Set(['tenant']), state: 'pass', tools: 'all', headers: null },
+  passes: { ...OPEN_BODIES, forwardedProps: new Set(['tenant']), headers: null },
 })
 const RULES = rulesOf(Object.fromEntries(ROUTE_IDS.map((id) => [id, [OPEN]])))
 
@@ -177,7 +178,7 @@ export function makeGateUnderTest(
     facts,
     transport,
     hasOperation: rewriter.hasOperation,
-    history: { ask: async () => 'none', onUntold: () => {} },
+    history: { ask: async () => 'none', verify: async () => null, onUntold: () => {} },
     forward: makeForward({
       forwarder,
       rewriter,

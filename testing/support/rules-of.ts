@@ -1,6 +1,7 @@
 /** Rules as data, for tests of what is decided by them; what is left out asks for nothing. */
 import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
 import type { RouteRules, Rule, Rules } from '../../src/core/decide/rules.ts'
+import { OPEN_BODIES } from './open-bodies.ts'
 
 /** A rule that allows whoever is signed in, whatever thread it is about. */
 export function rule(more: Partial<Rule> = {}): Rule {
@@ -16,7 +17,7 @@ export function rule(more: Partial<Rule> = {}): Rule {
     threads: null,
     onlyUserScoped: false,
     hides: false,
-    passes: { forwardedProps: new Set(), state: 'pass', tools: 'all', headers: null },
+    passes: { ...OPEN_BODIES, headers: null },
     limits: {},
     ...more,
   }

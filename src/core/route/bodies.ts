@@ -4,7 +4,8 @@ import { closeKeys, type DroppedKeys } from './closed-keys.ts'
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
-import { refuse, type Refusal } from '../reasons.ts'
+import { applyMessageRules, type MessageRules } from './message-rules.ts'
+import { isRefusal, refuse, type Refusal } from '../reasons.ts'
 import type { Route } from './routes.ts'
 import { TOOLS_IN_STATE } from './run-input.ts'
 import { atOnce, type Steps } from '../json/steps.ts'
@@ -13,6 +14,7 @@ export interface BodyPolicy {
   readonly forwardedProps: ReadonlySet<string>
   readonly state: 'pass' | 'drop'
   readonly tools: 'all' | ReadonlySet<string>
+  readonly messages: MessageRules
 }
 
 /** No route has more than twenty. */
@@ -71,6 +73,7 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
 }
 
 export interface PassingBody {
+  readonly outcome: 'passes'
   /** The value itself if all of it passes. */
   readonly body: JsonObject
   /** Of the body, the forwarded properties and the tools. */
@@ -80,11 +83,11 @@ export interface PassingBody {
 }
 
 /** @param value its ids must be checked already */
-export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody {
+export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody | Refusal {
   return atOnce(passingInSteps(route, value, policy))
 }
 
-export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody> {
+export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody | Refusal> {
   const body: Record<string, Json> = {}
   const dropped: string[] = []
   const droppedInside: DroppedKeys = { count: 0, names: new Set() }
@@ -109,10 +112,15 @@ export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPol
     }
     const rule = route.body.inside?.get(key)
     if (rule !== undefined) passes = yield* closeKeys(passes, rule.value, key, droppedInside)
+    if (key === 'messages' && Array.isArray(passes)) {
+      const messages = yield* applyMessageRules(passes as readonly Json[], policy.messages, dropped)
+      if (isRefusal(messages)) return messages
+      passes = messages
+    }
     body[key] = passes
     isWhole &&= passes === part
   }
-  return { body: isWhole ? value : body, dropped, droppedInside }
+  return { outcome: 'passes', body: isWhole ? value : body, dropped, droppedInside }
 }
 
 /** AG-UI 1.0: a major and a minor number. A frontend's own text must not reach an agent under this name. */

@@ -86,7 +86,13 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     if (limited !== null) return limited
     const writing = body.write(permit.rule.passes, permit.rule.limits.body ?? configuredBody(limits, route))
     const payload = writing instanceof Promise ? await writing : writing
-    if ('outcome' in payload) return payload
+    if ('outcome' in payload) return { ...payload, rule: permit.rule }
+    if (payload.kind === 'json' && payload.claimed !== null && key !== null) {
+      const askedAt = performance.now()
+      const forged = await binding.history.verify(request, permit.rule, key.threadId, payload.claimed)
+      exchange.timing.waited += performance.now() - askedAt
+      if (forged !== null) return { ...forged, rule: permit.rule }
+    }
     let begun: Begun = NOTHING_BEGUN
     let isKept = false
     try {

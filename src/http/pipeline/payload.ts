@@ -13,6 +13,7 @@ import {
   type BodyPolicy,
   type PassingBody,
 } from '../../core/route/bodies.ts'
+import { claimedHistory } from '../../core/route/claimed-history.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
 import { isObject, makeJsonReader, type JsonObject, type JsonSource } from '../../core/json/read.ts'
@@ -316,6 +317,7 @@ function checkBody(
       if ('texts' in source) return writtenInTurns(parts, route, source, hold, policy, most)
       return inTurn(() => {
         const passing = passingBody(route, source.value, policy)
+        if (passing.outcome === 'refused') return passing
         reportOnce(parts, hold, passing)
         const { body } = passing
         let bytes: Buffer
@@ -326,7 +328,7 @@ function checkBody(
           const [only, ...more] = source.bytes
           bytes = only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
         }
-        return payloadOf(body, bytes, bytes.length, most)
+        return payloadOf(route, body, policy, bytes, bytes.length, most)
       })
     },
   }
@@ -341,17 +343,26 @@ async function writtenInTurns(
   most: number,
 ): Promise<Payload | Refusal> {
   const passing = await inTurns(passingInSteps(route, source.value, policy))
+  if (passing.outcome === 'refused') return passing
   reportOnce(parts, hold, passing)
   const { body } = passing
   const pieces = await inTurns(writeInSteps(body, source))
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  return payloadOf(body, pieces, length, most)
+  return payloadOf(route, body, policy, pieces, length, most)
 }
 
 /** Some numbers grow when they are written again, so the limit applies to the sent bytes, too. */
-function payloadOf(body: JsonObject, bytes: Buffer | readonly Uint8Array[], length: number, most: number): Payload | Refusal {
+function payloadOf(
+  route: Route,
+  body: JsonObject,
+  { messages }: BodyPolicy,
+  bytes: Buffer | readonly Uint8Array[],
+  length: number,
+  most: number,
+): Payload | Refusal {
   if (length > most) return refuse('body-too-large')
-  return { kind: 'json', bytes, name: body['name'], archived: body['archived'] }
+  const claimed = messages.history === 'verify' ? claimedHistory(route, body) : null
+  return { kind: 'json', bytes, name: body['name'], archived: body['archived'], claimed }
 }
 
 /** The most names of one body that are reported: the log reports each of a bounded number once. */

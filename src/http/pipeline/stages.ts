@@ -8,6 +8,7 @@ import type { Rule, RuleMatch } from '../../core/decide/rules.ts'
 import type { Json, JsonObject } from '../../core/json/read.ts'
 import type { Reason, Refusal, RulePlace } from '../../core/reasons.ts'
 import type { BodyPolicy } from '../../core/route/bodies.ts'
+import type { ClaimedHistory } from '../../core/route/claimed-history.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
@@ -109,6 +110,8 @@ export type Payload =
       readonly bytes: Buffer | readonly Uint8Array[]
       readonly name: Json | undefined
       readonly archived: Json | undefined
+      /** Earlier messages to verify; null where the rule trusts them. */
+      readonly claimed: ClaimedHistory | null
     }
   | { readonly kind: 'stream'; readonly type: string; readonly length: string | undefined; readonly body: Readable }
   /** The gateway refuses what it does not know in the body, and drops nothing. */
@@ -198,6 +201,8 @@ export interface UpstreamBinding {
 export interface ThreadHistory {
   /** @param rule would allow the request if the upstream holds nothing of its thread */
   readonly ask: (request: Undecided, rule: Rule, threadId: string) => Promise<History | Refusal>
+  /** Verifies what the request claims as earlier messages of its thread. */
+  readonly verify: (request: Undecided, rule: Rule, threadId: string, claimed: ClaimedHistory) => Promise<Refusal | null>
   /** Called when the upstream does not serve thread histories. */
   readonly onUntold: () => void
 }

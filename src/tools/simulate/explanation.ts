@@ -107,6 +107,7 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   const idle =
     descriptor === null || principal === null || facts === null ? null : idleGrant(facts, descriptor, principal, policy.rules)
   if (idle !== null) notes.push(idleText(idle))
+  const { id, own } = descriptor?.route ?? {}
   const unknown = trace?.relation === 'unknown' && facts?.record === null
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
@@ -114,8 +115,11 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   say(!explanation.isFromStore && trace !== null && trace.relation !== null && facts?.record === null, ASSUMED_UNOWNED)
   say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
   say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream answers for a new thread')
+  say(
+    permit?.rule.passes.messages.history === 'verify' && id === 'agent/run',
+    'messages.history is verify: the gateway also compares earlier messages with the upstream',
+  )
   say(permit?.claim === true && trace?.relation === 'unknown', `the run claims the thread for ${permit?.owner ?? ''}`)
-  const { id, own } = descriptor?.route ?? {}
   say(permit !== null && own === true, 'nothing is sent: the gateway answers itself')
   say(permit?.claim === true && trace?.relation === 'shared', `the thread stays with its owner, ${permit?.owner ?? ''}`)
   say(permit !== null && id === 'threads/list', 'the list contains the threads whose messages the caller may read')

@@ -1,5 +1,6 @@
 /** Lists every request that policies could distinguish (route, agent, owner of the thread), and the visible result of a policy. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
+import { MESSAGE_ROLES, type MessageRules } from '../../core/route/message-rules.ts'
 import { type OwnerRecord, decide, mayUseAgent, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { ALL_ROUTES } from '../../core/route/routes.ts'
@@ -9,6 +10,7 @@ import { mountsOf, standingFacts } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Code, Reason, RulePlace } from '../../core/reasons.ts'
 import { limitsOf } from './explanation.ts'
+import { sizeText } from '../../document/quantities.ts'
 import { placeOf, limitText, listText } from './decision-text.ts'
 
 // oxfmt-ignore
@@ -105,8 +107,22 @@ function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forward
     ...(keys.includes('forwardedProps') ? { forwardedProps: listText([...passes.forwardedProps].sort()) } : {}),
     ...(keys.includes('state') ? { state: passes.state } : {}),
     ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : listText([...passes.tools].sort()) } : {}),
+    ...(keys.includes('messages') ? { messages: messagesText(passes.messages) } : {}),
     ...(forwardHeaders.length === 0 ? {} : { headers: listText(forward) }),
   }
+}
+
+function messagesText({ roles, others, most, size, media, schemes, history }: MessageRules): string {
+  const named = MESSAGE_ROLES.filter((role) => roles.has(role))
+  const left = MESSAGE_ROLES.length - named.length
+  return [
+    left === 0 ? 'all roles' : `${listText(named)}; ${others === 'drop' ? 'drops' : 'refuses'} others`,
+    ...(most === 'off' ? [] : [`at most ${most}`]),
+    ...(size === 'off' ? [] : [`each at most ${sizeText(size)}`]),
+    ...(media === 'all' ? [] : [`media ${listText([...media].sort())}`]),
+    ...(schemes === 'all' ? [] : [`URLs ${listText([...schemes].sort())}`]),
+    ...(history === 'trust' ? [] : ['history verified']),
+  ].join('; ')
 }
 
 function limits(permit: Permit, config: Config): Record<string, string> {

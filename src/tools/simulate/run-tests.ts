@@ -4,6 +4,7 @@ import type { Config } from '../../config/schema.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { isListed, mayUseAgent, type Facts, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
+import { passingBody } from '../../core/route/bodies.ts'
 import { CODES, refuse } from '../../core/reasons.ts'
 import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
@@ -50,7 +51,7 @@ function failuresOf(test: Test, name: string, context: TestContext): readonly st
       threads.flatMap((threadId) => {
         const ids = { ...(agentId === undefined ? {} : { agentId }), ...(threadId === undefined ? {} : { threadId }) }
         const traced = trace({ outcome: 'classified', route, ids, query: [] }, name, context, test)
-        const failure = against(test.expect, traced)
+        const failure = against(test.expect, traced) ?? againstRoles(test.forwards, traced)
         return failure === null
           ? []
           : [`${[name, `${route.id} (${route.method})`, ...Object.values(ids)].join(', ')}: ${failure}`]
@@ -62,6 +63,8 @@ function failuresOf(test: Test, name: string, context: TestContext): readonly st
 interface Traced extends Pick<Trace, 'relation'> {
   readonly decision: Trace['decision']
   readonly tried: Trace['tried']
+  /** The roles of the messages that are forwarded. */
+  readonly roles?: readonly string[]
 }
 
 /** A test of a caller who leaves a thread has a body that names its caller. */
@@ -69,13 +72,23 @@ function trace(
   descriptor: RouteDescriptor,
   name: string,
   { principals, threads, policy, threadAccess }: TestContext,
-  { leaves }: Pick<Test, 'leaves'> = {},
+  { leaves, messages }: Pick<Test, 'leaves' | 'messages'> = {},
 ): Traced {
   const principal = principals.get(name)
   if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [], relation: null }
   const { threadId } = descriptor.ids
   const facts = threadId === undefined ? threadAccess : { ...threadAccess, record: threads.get(threadId) ?? null }
-  return traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
+  const traced = traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
+  return messages === undefined ? traced : withMessages(traced, messages)
+}
+
+/** The messages of a body are examined after the decision. */
+function withMessages({ decision, ...traced }: Trace, messages: NonNullable<Test['messages']>): Traced {
+  if (decision.outcome !== 'permitted') return { decision, ...traced }
+  const passing = passingBody(decision.descriptor.route, { messages }, decision.rule.passes)
+  if (passing.outcome === 'refused') return { decision: { ...passing, rule: decision.rule }, ...traced }
+  const kept = passing.body['messages'] as readonly { readonly role: string }[]
+  return { decision, ...traced, roles: kept.map(({ role }) => role) }
 }
 
 function against(expect: Test['expect'], traced: Traced): string | null {
@@ -93,6 +106,11 @@ function against(expect: Test['expect'], traced: Traced): string | null {
   const { outcome, ...more } = wanted
   const details = Object.entries(more).map(([key, value]) => `${key} ${value}`)
   return `expected ${[outcome, ...details].join(', ')}; got ${actualText(traced)}`
+}
+
+function againstRoles(expected: Test['forwards'], { roles = [] }: Traced): string | null {
+  if (expected === undefined || JSON.stringify(expected) === JSON.stringify(roles)) return null
+  return `expected messages of ${namesText(expected)}; forwards ${namesText(roles)}`
 }
 
 function actualText({ decision, tried, relation }: Traced): string {

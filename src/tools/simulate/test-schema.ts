@@ -76,6 +76,14 @@ const policyTest = z
       .literal(true, 'must be true | write true, or remove it')
       .optional()
       .describe('On DELETE of threads/grants: the caller removes a grant to themselves.'),
+    messages: z
+      .array(z.record(z.string(), z.json()))
+      .optional()
+      .describe('On agent/run, agent/connect and agent/suggest: the messages that the request has.'),
+    forwards: z
+      .array(z.string())
+      .optional()
+      .describe('With messages: the roles of the messages that are forwarded, in their order.'),
     expect: expectation.optional().describe('The expected decision.'),
     lists: z.array(thread).optional().describe('Instead of route and expect: exactly the threads in the list of the caller.'),
     agents: z
@@ -92,11 +100,12 @@ const policyTest = z
     ({ expect, route: routes }) => (expect === undefined) === (routes === undefined),
     'has expect without route, or route without it',
   )
+  .refine(({ messages, forwards }) => forwards === undefined || messages !== undefined, 'has forwards without messages')
   .refine(({ agents, of }) => (agents === undefined) === (of === undefined), 'has agents without of, or of without it')
   .refine(
-    ({ expect, method, agent: named, thread: about, leaves }) =>
-      expect !== undefined || [method, named, about, leaves].every((one) => one === undefined),
-    'has method, agent, thread or leaves without route',
+    ({ expect, method, agent: named, thread: about, leaves, messages }) =>
+      expect !== undefined || [method, named, about, leaves, messages].every((one) => one === undefined),
+    'has method, agent, thread, leaves or messages without route',
   )
 
 export const testSchema = z

@@ -3,7 +3,7 @@
  * that is written anew, and in the request that a runtime of many routes gets.
  */
 import assert from 'node:assert/strict'
-import { checkIds, passingBody, type BodyPolicy } from '../../../src/core/route/bodies.ts'
+import { checkIds, type BodyPolicy } from '../../../src/core/route/bodies.ts'
 import type { RouteDescriptor } from '../../../src/core/route/classify.ts'
 import { admitEnvelope, openEnvelope, writeEnvelope, type Envelope } from '../../../src/core/route/envelope.ts'
 import { upstreamTarget } from '../../../src/core/route/transport.ts'
@@ -12,6 +12,7 @@ import { differences, isMisread, SENT, WRITTEN } from '../differences.ts'
 import { hush, makeJudge } from '../judge.ts'
 import type { Written } from '../message.ts'
 import { shapeFaults } from '../sent-shape.ts'
+import { OPEN_BODIES, passingOf } from '../../support/open-bodies.ts'
 
 // oxfmt-ignore
 export const words = [
@@ -41,7 +42,7 @@ const judges = {
   'single-route': makeJudge({ adapter: 'node', transport: 'single-route', basePath: BASE }),
   'multi-route': makeJudge({ adapter: 'node', transport: 'multi-route', basePath: BASE }),
 } as const
-const OPEN: BodyPolicy = { forwardedProps: new Set(['tenant']), state: 'pass', tools: 'all' }
+const OPEN: BodyPolicy = { ...OPEN_BODIES, forwardedProps: new Set(['tenant']) }
 
 export async function examine(input: Buffer): Promise<void> {
   const reading = await read(input)
@@ -55,7 +56,7 @@ export async function examine(input: Buffer): Promise<void> {
   const asWritten = await judges['single-route'](post(input))
   assert.deepEqual(differences(descriptor, asWritten, WRITTEN, isMisread(input)), [], 'as it was written')
 
-  const body = value === undefined ? undefined : passingBody(descriptor.route, value, OPEN).body
+  const body = value === undefined ? undefined : passingOf(descriptor.route, value, OPEN).body
   const written = writeEnvelope(descriptor, descriptor.query, upstreamTarget('', descriptor))
   const anew = openEnvelope(body === undefined ? { ...written } : { ...written, body })
   assert.equal(anew.outcome, 'opened', 'what is written is an envelope')
