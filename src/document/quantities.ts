@@ -58,7 +58,7 @@ export const rate = z
 
 export const rateOrOff = z.union([z.literal('off'), rate], 'is not a rate | write 60/m, 10/s, 1000/h or off')
 
-/** @param what the plural of what is counted */
+/** @param what a noun in the plural */
 export function countOrOff(what: string) {
   const message = `is not a number of ${what} | write 20 or off`
   return z.union([z.literal('off'), z.int().min(1, message)], message)
