@@ -3,7 +3,7 @@
  * before the run starts. POST on the root path, the run's input as body, its events as a stream in the type that `Accept` asks for.
  */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type RunAgentInput, RunAgentInputSchema } from '@ag-ui/core'
+import { type AGUIEvent, type RunAgentInput, RunAgentInputSchema } from '@ag-ui/core'
 import { EventEncoder } from '@ag-ui/encoder'
 import { type AgentUser, KeysUnavailable, NotAuthenticated } from '../src/sdk/agent/index.ts'
 import { type Trust, type UserReader, userReader } from './agent-user.ts'
@@ -20,73 +20,94 @@ export interface AgentOptions extends Trust {
   readonly host?: string
 }
 
+/** A version of AG-UI: how an agent of it reads runs and writes events. */
+export interface Protocol<Input, Event> {
+  /** Throws if the value is no run input. */
+  readonly parse: (value: unknown) => Input
+  readonly encoder: (accept: string | undefined) => {
+    getContentType(): string
+    encodeBinary(event: Event): Uint8Array
+  }
+  readonly run: (input: Input, user: AgentUser, signal: AbortSignal) => AsyncIterable<Event>
+}
+
 /** A request as the agent got it; for tests. It holds the caller's token: don't print it. */
-export interface AgentRequest {
+export interface AgentRequest<Input = RunAgentInput> {
   /** Whether an `Authorization` header came along, good or bad. */
   readonly authorization: boolean
   readonly headers: IncomingHttpHeaders
   /** Absent if the request was refused before its body counted. */
-  input?: RunAgentInput
+  input?: Input
   /** Absent likewise. */
   user?: AgentUser
 }
 
-export interface Agent {
+export interface Agent<Input = RunAgentInput> {
   /** Where to POST runs. */
   readonly url: string
   /** The last requests, oldest first. */
-  readonly requests: AgentRequest[]
+  readonly requests: AgentRequest<Input>[]
   close(): Promise<void>
 }
 
+const AG_UI_0: Protocol<RunAgentInput, AGUIEvent> = {
+  parse: (value) => RunAgentInputSchema.parse(value),
+  encoder: (accept) => new EventEncoder(accept === undefined ? {} : { accept }),
+  run: (input, user, signal) => new ChatAgent({ configurable: { auth_user: user } }).run(input, signal),
+}
+
 /** Starts the agent. */
-export async function startAgent({ port = 0, host = '127.0.0.1', ...trust }: AgentOptions): Promise<Agent> {
-  const requests: AgentRequest[] = []
+export function startAgent(options: AgentOptions): Promise<Agent> {
+  return serveAgent(options, AG_UI_0)
+}
+
+/** Starts an agent of any version. */
+export async function serveAgent<Input extends { readonly threadId: string }, Event>(
+  { port = 0, host = '127.0.0.1', ...trust }: AgentOptions,
+  protocol: Protocol<Input, Event>,
+): Promise<Agent<Input>> {
+  const requests: AgentRequest<Input>[] = []
   const users = userReader(trust)
   const server = createServer((request, response) => {
     const { headers } = request
-    const record: AgentRequest = { authorization: headers.authorization !== undefined, headers }
+    const record: AgentRequest<Input> = { authorization: headers.authorization !== undefined, headers }
     remember(requests, record)
-    answer(request, response, record, users).catch((error: unknown) => refuse(response, error))
+    answer(request, response, record, users, protocol).catch((error: unknown) => refuse(response, error))
   })
   const { origin } = await listen(server, port, host)
   return { url: `${origin}/`, requests, close: () => stop(server) }
 }
 
-async function answer(
+async function answer<Input extends { readonly threadId: string }, Event>(
   request: IncomingMessage,
   response: ServerResponse,
-  record: AgentRequest,
+  record: AgentRequest<Input>,
   users: UserReader,
+  protocol: Protocol<Input, Event>,
 ): Promise<void> {
   if (request.url !== '/') return sendJson(response, 404, { error: 'not found' })
   if (request.method !== 'POST') return sendJson(response, 405, { error: 'method not allowed' }, { allow: 'POST' })
   // `headers` holds the first of two Authorization headers only; two are no credential.
   record.user = await users.read(request.headersDistinct)
-  record.input = parse(await readBody(request, MOST_BYTES))
+  record.input = parse(await readBody(request, MOST_BYTES), protocol)
   users.admit(record.user, record.input.threadId)
-  await stream(new ChatAgent({ configurable: { auth_user: record.user } }), record.input, request, response)
+  const encoder = protocol.encoder(request.headers.accept)
+  const left = new AbortController()
+  response.once('close', () => left.abort())
+  response.writeHead(200, { 'content-type': encoder.getContentType(), 'cache-control': 'no-cache' })
+  for await (const event of protocol.run(record.input, record.user, left.signal)) response.write(encoder.encodeBinary(event))
+  response.end()
 }
 
-function parse(body: string): RunAgentInput {
+function parse<Input>(body: string, protocol: Pick<Protocol<Input, unknown>, 'parse'>): Input {
   try {
-    return RunAgentInputSchema.parse(JSON.parse(body))
+    return protocol.parse(JSON.parse(body))
   } catch (error) {
     throw new BadInput('the body is no run input', { cause: error })
   }
 }
 
 class BadInput extends Error {}
-
-async function stream(agent: ChatAgent, input: RunAgentInput, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const accept = request.headers.accept
-  const encoder = new EventEncoder(accept === undefined ? {} : { accept })
-  const left = new AbortController()
-  response.once('close', () => left.abort())
-  response.writeHead(200, { 'content-type': encoder.getContentType(), 'cache-control': 'no-cache' })
-  for await (const event of agent.run(input, left.signal)) response.write(encoder.encodeBinary(event))
-  response.end()
-}
 
 function refuse(response: ServerResponse, error: unknown): void {
   if (response.headersSent) response.destroy()

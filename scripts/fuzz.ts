@@ -4,16 +4,18 @@
  */
 import { parseArgs } from 'node:util'
 import { examine } from '../testing/fuzz/differential.ts'
-import { anyCase } from '../testing/fuzz/grammar.ts'
+import { anyCase, runCase } from '../testing/fuzz/grammar.ts'
+import { examineRun } from '../testing/fuzz/nested-keys.ts'
 import { run, seedOfEnvironment, type Report, type Run } from '../testing/fuzz/run.ts'
 import { MOUNTS, startWire, wireCases } from '../testing/fuzz/wire.ts'
 import { runCommand, UsageError } from '../testing/command.ts'
 
 const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime.
 
-  npm run fuzz -- [--cases N] [--wire N] [--seed S]
+  npm run fuzz -- [--cases N] [--runs N] [--wire N] [--seed S]
 
   --cases  how many, in this process (default: 200000)
+  --runs   how many runs with keys that AG-UI does not have (default: as many as the cases)
   --wire   how many over real sockets, before each of ${MOUNTS.length} runtimes (default: a hundredth of the cases)
   --seed   a whole number; the same one makes the same cases (default: THREADWARDEN_FUZZ_SEED, or any)
 
@@ -23,10 +25,11 @@ Exit code: 0 if nothing was found, 1 with a counter-example, 2 for wrong usage.
 /** How often the progress is told, in milliseconds: often to a person, seldom to a file. */
 const TELL_EVERY = process.stderr.isTTY ? 500 : 15_000
 
-function read(): { readonly cases: number; readonly wire: number; readonly seed: number } | null {
+function read(): { readonly cases: number; readonly runs: number; readonly wire: number; readonly seed: number } | null {
   const { values } = parseArgs({
     options: {
       cases: { type: 'string', default: '200000' },
+      runs: { type: 'string' },
       wire: { type: 'string' },
       seed: { type: 'string' },
       help: { type: 'boolean' },
@@ -36,6 +39,7 @@ function read(): { readonly cases: number; readonly wire: number; readonly seed:
   const cases = count('cases', values.cases)
   return {
     cases,
+    runs: values.runs === undefined ? cases : count('runs', values.runs),
     wire: values.wire === undefined ? Math.ceil(cases / 100) : count('wire', values.wire),
     seed: values.seed === undefined ? seedOfEnvironment() : count('seed', values.seed),
   }
@@ -74,9 +78,13 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE)
     return 0
   }
-  const { cases, wire: overSockets, seed } = options
+  const { cases, runs, wire: overSockets, seed } = options
   if (cases > 0) {
     const report = await follow('in process', { arbitrary: anyCase, examine, cases, seed })
+    if (report.counterExample !== null) return 1
+  }
+  if (runs > 0) {
+    const report = await follow('keys inside runs', { arbitrary: runCase, examine: examineRun, cases: runs, seed })
     if (report.counterExample !== null) return 1
   }
   if (overSockets === 0) return 0

@@ -198,7 +198,7 @@ export const RULES: readonly RemovableRule[] = [
     file: 'core/route/bodies.ts',
     present: 'tools: yield* closeKeys(tools, TOOLS_IN_STATE, TOOLS_IN_STATE.name, droppedInside)',
     removed: 'tools',
-    first: 'test/policy/forwarded-props.test.ts',
+    first: 'test/core/bodies.test.ts',
   },
   {
     rule: 'an envelope calls only what single-route clients may call',

@@ -57,7 +57,7 @@ export async function runPart(name: string, part: Part, concurrency: number, fil
       tap: { testFiles: part.tests, nodeArgs: ['-r', '{{hookFile}}', '{{testFile}}'], forceBail: true },
       coverageAnalysis: 'perTest',
       mutate: files.length === 0 ? part.mutate : files,
-      ignorePatterns: ['dist', 'scripts/mutants/tester', 'examples/langgraph', 'examples/runtime-1.54', '.tap'],
+      ignorePatterns: ['dist', 'scripts/mutants/tester', 'examples/langgraph', 'examples/runtime-1.54', 'examples/agui-1.0', '.tap'],
       reporters: ['json', 'progress-append-only'],
       jsonReporter: { fileName: report },
       tempDirName: join(ROOT, 'scripts/mutants/tester/sandbox'),

@@ -1,10 +1,11 @@
 /** AG-UI's binary stream: where an event ends, and an end by rule that its own client can read. */
 import { test } from 'tap'
-import { eventBytes, eventsIn } from '../../examples/agent-client.ts'
+import { AG_UI, VERSIONS } from '../../testing/support/agui-versions.ts'
 import { binaryRunError, frameBoundary } from '../../src/core/wire/event-streams.ts'
 
-const STARTED = eventBytes({ type: 'RUN_STARTED', threadId: 't1', runId: 'r1' } as never, 'binary')
-const CONTENT = eventBytes({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'ü'.repeat(400) } as never, 'binary')
+const { eventBytes } = AG_UI['0.0.59']
+const STARTED = eventBytes({ type: 'RUN_STARTED', threadId: 't1', runId: 'r1' }, 'binary')
+const CONTENT = eventBytes({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm1', delta: 'ü'.repeat(400) }, 'binary')
 
 void test('an end by rule is an event that the real client reads', async (t) => {
   for (const message of [
@@ -17,17 +18,21 @@ void test('an end by rule is an event that the real client reads', async (t) => 
   ]) {
     const written = binaryRunError(message, 'credential-invalid')
     const stream = new Uint8Array([...STARTED, ...CONTENT, ...written])
-    t.match(await eventsIn(stream, 'binary'), [
-      { type: 'RUN_STARTED' },
-      { type: 'TEXT_MESSAGE_CONTENT' },
-      { type: 'RUN_ERROR', message, code: 'credential-invalid' },
-    ])
+    for (const version of VERSIONS) {
+      t.match(await AG_UI[version].eventsIn(stream, 'binary'), [
+        { type: 'RUN_STARTED' },
+        { type: 'TEXT_MESSAGE_CONTENT' },
+        { type: 'RUN_ERROR', message, code: 'credential-invalid' },
+      ])
+    }
   }
 })
 
-void test('it is what the real encoder writes', (t) => {
+void test('it is what the real encoders write', (t) => {
   const event = { type: 'RUN_ERROR', message: 'no longer', code: 'not-allowed' }
-  t.same([...binaryRunError('no longer', 'not-allowed')], [...eventBytes(event as never, 'binary')])
+  for (const version of VERSIONS) {
+    t.same([...binaryRunError('no longer', 'not-allowed')], [...AG_UI[version].eventBytes(event, 'binary')], version)
+  }
   t.end()
 })
 

@@ -181,6 +181,15 @@ void test('tools pass by name; what has none is dropped without one', (t) => {
   t.end()
 })
 
+void test('a tool in the state has only the keys of a tool where tools pass by name', (t) => {
+  const run = checkRun({ state: { a: { x: 1 }, tools: [{ ...CHART, x: 1, parameters: { x: 1 } }] } }, NAMED)
+  t.strictSame(run.outcome === 'checked' && [run.body['state'], run.dropped], [
+    { a: { x: 1 }, tools: [{ ...CHART, parameters: { x: 1 } }] },
+    ['state.tools[].x'],
+  ])
+  t.end()
+})
+
 void test('tools in the state pass by the same names, the rest of the state is left alone', (t) => {
   const state = { a: 1, tools: [CHART, { name: 'other' }, {}] }
   const run = checkRun({ state }, NAMED)

@@ -3,7 +3,9 @@
  * the real client core on one side and the real runtime on the other: a chat looks the same to everybody in all of them.
  */
 import { test } from 'tap'
+import { VERSIONS } from '../../testing/support/agui-versions.ts'
 import type { ChatCore } from '../../testing/support/chat-core.ts'
+import { runInput } from '../../testing/support/client.ts'
 import { dictation, refusals, replaying, resources, signedOut, stopping, suggesting } from './chat-steps.ts'
 import { startScene, type Row } from './scene.ts'
 
@@ -38,6 +40,32 @@ for (const row of ROWS) {
     t.strictSame(alice.errors, [], 'alice was told of no error')
     await scene.check()
   })
+}
+
+for (const row of ROWS) {
+  for (const agent of VERSIONS) {
+    void test(`transport ${row.client} before a ${row.upstream} runtime before an agent of AG-UI ${agent}`, async (t) => {
+      const scene = await startScene(t, row, { agent })
+      const thread = crypto.randomUUID()
+      const [alice, bob] = await Promise.all([scene.open('alice', 'remote'), scene.open('bob', 'remote')])
+      t.match(await alice.say(thread, 'hello'), [
+        { role: 'user', text: 'hello' },
+        { role: 'assistant', text: /^Hello alice.* You said: hello$/ },
+      ])
+      await bob.say(thread, 'hello')
+      t.match(bob.errors, [{ status: 403, refusal: 'not-owner' }])
+      const input = runInput(thread, 'hello', { messages: [{ id: 'm1', role: 'user', content: 'again', secret: 1 }] })
+      const { status } = await scene.stack.call(`${scene.stack.base}/agent/remote/run`, {
+        token: scene.stack.tokens.alice,
+        body: input,
+      })
+      t.equal(status, 200)
+      const { requests } = scene.stack.agent
+      t.equal(requests.length, 2, "bob's run never reached the agent")
+      t.notMatch(JSON.stringify(requests.at(-1)?.input), /secret/)
+      t.strictSame(alice.errors, [])
+    })
+  }
 }
 
 for (const upstream of ['multi-route', 'single-route'] as const) {

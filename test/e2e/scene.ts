@@ -13,7 +13,7 @@ export interface Row {
 export interface Scene {
   readonly stack: Stack
   /** Opens a page for somebody who is signed in, or with a token, or for nobody. */
-  open(who?: keyof People | { readonly token: string }): Promise<ChatCore>
+  open(who?: keyof People | { readonly token: string }, agent?: string): Promise<ChatCore>
   /** Checks that everybody spoke the transport that the row is about: otherwise it would show nothing. */
   check(): Promise<void>
 }
@@ -30,9 +30,13 @@ export async function startScene(t: Test, { client, upstream }: Row, options: St
   t.teardown(() => Promise.all(pages.map((page) => page.close())))
   return {
     stack,
-    async open(who) {
+    async open(who, agent) {
       const token = typeof who === 'string' ? stack.tokens[who] : who?.token
-      const page = await ChatCore.open(stack.base, { transport: client, ...(token !== undefined && { token }) })
+      const page = await ChatCore.open(stack.base, {
+        transport: client,
+        ...(token !== undefined && { token }),
+        ...(agent !== undefined && { agent }),
+      })
       pages.push(page)
       return page
     },

@@ -7,10 +7,13 @@ import { REASONS, type Code, type Reason } from '../../src/core/reasons.ts'
 import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
 import { TRANSPORT_PAIRS, type Pair } from '../../testing/fuzz/case.ts'
 import { examine } from '../../testing/fuzz/differential.ts'
-import { anyCase } from '../../testing/fuzz/grammar.ts'
+import { anyCase, runCase } from '../../testing/fuzz/grammar.ts'
+import { examineRun } from '../../testing/fuzz/nested-keys.ts'
 import { run, seedOfEnvironment } from '../../testing/fuzz/run.ts'
 
 const CASES = 22_000
+
+const RUNS = 10_000
 
 /** What a caller may be told because of what stands in a request. */
 // oxfmt-ignore
@@ -60,4 +63,12 @@ void test('the gateway refuses, or the real runtime resolves what it decided on'
   }
   t.ok(tally.refused('threads/grants') > 0, `cases on threads/grants were answered by the gateway (seed ${seed})`)
   for (const reason of REACHABLE) t.ok(tally.refused(reason) > 0, `cases were refused for ${reason} (seed ${seed})`)
+})
+
+void test('of the body of a run, exactly what AG-UI has leaves the gateway', async (t) => {
+  const seed = seedOfEnvironment()
+  const { tally, counterExample } = await run({ arbitrary: runCase, examine: examineRun, cases: RUNS, seed })
+  for (const line of counterExample?.split('\n') ?? []) t.comment(line)
+  t.equal(counterExample, null, `seed ${seed}`)
+  t.equal(tally.served, RUNS)
 })

@@ -1,6 +1,7 @@
 /** A self-hosted agent in front: what of a request reaches it, what does not, and how its streams pass and end. */
 import { test, type Test } from 'tap'
-import { eventBytes, eventsIn, MEDIA_TYPES } from '../../examples/agent-client.ts'
+import { eventBytes, MEDIA_TYPES } from '../../examples/agent-client.ts'
+import { AG_UI, VERSIONS } from '../../testing/support/agui-versions.ts'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { gated, type GatedOptions, type GatedUpstream } from '../../testing/support/gated.ts'
 import { OWNERS_SHARE } from '../../testing/support/sharing.ts'
@@ -124,12 +125,13 @@ void test('a binary stream passes byte by byte, with its type, and nothing is pu
   t.ok(Buffer.from(await answer.arrayBuffer()).equals(all))
 })
 
-for (const asked of ['events', 'binary'] as const) {
-  void test(`a stream of ${asked} that is ended by rule ends with an event that says why`, async (t) => {
+for (const [version, asked] of VERSIONS.flatMap((one) => (['events', 'binary'] as const).map((form) => [one, form] as const))) {
+  void test(`AG-UI ${version}: a stream of ${asked} that is ended by rule ends with an event that says why`, async (t) => {
+    const { eventBytes, eventsIn } = AG_UI[version]
     const credential = 'c'.repeat(40)
     const begun: Answering = (_request, response) => {
       response.writeHead(200, { 'content-type': MEDIA_TYPES[asked] })
-      for (const event of EVENTS) response.write(eventBytes(event as never, asked))
+      for (const event of EVENTS) response.write(eventBytes(event, asked))
     }
     const { url, alice, gateway, agent } = await scene(t, begun, { config: { admin: { port: 0, credential } } })
     const answer = await fetch(url, {

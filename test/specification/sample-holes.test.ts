@@ -120,7 +120,7 @@ void testEachStack('hole 7: forwardedProps do not reach an agent’s configurati
     token: stack.tokens.alice,
     body: runInput(alices, 'hi', { forwardedProps }),
   })
-  t.same(stack.agent.requests.at(-1)?.input?.forwardedProps, { command: { resume: 'yes' }, toolChoice: { type: 'function' } })
+  t.same(stack.agent.requests.at(-1)?.input?.['forwardedProps'], { command: { resume: 'yes' }, toolChoice: { type: 'function' } })
 })
 
 end()

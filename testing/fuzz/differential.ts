@@ -4,6 +4,7 @@
  * transport, and also in what the caller wrote, read on the caller's, because the gateway never changes what a request
  * means (docs/contributing/invariants.md, 2). And what it sends means nothing on the other transport than the upstream's.
  */
+import { isDeepStrictEqual } from 'node:util'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { Transport } from '../../src/core/route/transport.ts'
 import { bodyBytes, clientOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Pair, type Place } from './case.ts'
@@ -13,6 +14,7 @@ import { memberOf, type Resolution } from './handed-on.ts'
 import { makeJudge, type Verdict } from './judge.ts'
 import type { Written } from './message.ts'
 import { NEVER_SENT, repeatedKey } from './other-readers.ts'
+import { closedMember } from './run-shape.ts'
 import { shapeFaults } from './sent-shape.ts'
 
 /** What came of a case. */
@@ -106,7 +108,14 @@ function bodyIsJson(one: Case): boolean {
   return one.headers.some(([name, value]) => name.toLowerCase() === 'content-type' && /json/i.test(value))
 }
 
-/** What is sent is what was written, as far as the route knows it. */
+const TAKES_RUN: ReadonlySet<string> = new Set(['agent/run', 'agent/connect', 'agent/suggest'])
+
+/** The order of members means nothing. */
+function isSame(one: unknown, other: unknown): boolean {
+  return print(one) === print(other) || isDeepStrictEqual(one, other)
+}
+
+/** What is sent is what was written, as far as the route and AG-UI know it. */
 function bodyDifferences({ route }: RouteDescriptor, asSent: Resolution, asWritten: Resolution): readonly string[] {
   if (route.body.kind === 'none') return []
   const { keys } = route.body
@@ -115,8 +124,10 @@ function bodyDifferences({ route }: RouteDescriptor, asSent: Resolution, asWritt
   const hidesVersion = typeof version !== 'string' || !/^\d+\.\d+$/.test(version)
   const changed = keys.filter((key) => {
     if (key === 'forwardedProps') return false
-    const expected = key === 'protocolVersion' && hidesVersion ? undefined : memberOf(asWritten.body, key)
-    return print(memberOf(asSent.body, key)) !== print(expected)
+    const own = memberOf(asWritten.body, key)
+    const expected =
+      key === 'protocolVersion' && hidesVersion ? undefined : TAKES_RUN.has(route.id) ? closedMember(key, own) : own
+    return !isSame(memberOf(asSent.body, key), expected)
   })
   const sent = print(asSent.body)
   // What JSON writes of a string can't look like a key.

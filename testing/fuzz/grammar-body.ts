@@ -9,6 +9,7 @@ import { LONG_KEY, MAX_LONG_KEYS, MAX_VALUES } from '../../src/core/json/read.ts
 import { LIMITS } from './gate-under-test.ts'
 import { agentId, anyId } from './grammar-ids.ts'
 import { form } from './grammar-form.ts'
+import { innerMembers } from './grammar-run.ts'
 
 /** Writes a body for a route: a character for each byte. */
 export type WriteBody = (route: Route) => string | null
@@ -276,11 +277,17 @@ export function jsonText(own: readonly Member[], changes: readonly MembersEdit[]
     .join(',')}}`
 }
 
-const json: fc.Arbitrary<WriteBody> = fc.record({ values, members, texts }).map((parts): WriteBody => (route) => {
+const inner = fc.oneof({ arbitrary: fc.constant<readonly Member[]>([]), weight: 2 }, { arbitrary: innerMembers, weight: 1 })
+
+const json: fc.Arbitrary<WriteBody> = fc.record({ values, members, texts, inner }).map((parts): WriteBody => (route) => {
   const keys = route.body.kind === 'none' ? ['threadId'] : route.body.keys
+  const own = new Map(parts.inner)
   const text = utf8(
     jsonText(
-      keys.map((name) => memberOf(name, parts.values)),
+      keys.map((name) => {
+        const [key, value] = memberOf(name, parts.values)
+        return [key, own.get(key) ?? value]
+      }),
       parts.members,
     ),
   )

@@ -7,11 +7,12 @@ import fc from 'fast-check'
 import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
 import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 import { ADAPTERS, PLACES, type Adapter, type Case, type Place } from './case.ts'
-import { anyBody, fittingBody, hugeBody } from './grammar-body.ts'
+import { anyBody, fittingBody, hugeBody, jsonText, utf8, type Member } from './grammar-body.ts'
 import { envelope, envelopeTarget } from './grammar-envelope.ts'
 import { isForm } from './grammar-form.ts'
 import { LISTED_ORIGIN } from './gate-under-test.ts'
 import { HOST, jsonType, linesEdits, recordingType, type Line } from './grammar-headers.ts'
+import { innerMembers } from './grammar-run.ts'
 import { spelling } from './grammar-target.ts'
 
 // oxfmt-ignore
@@ -123,3 +124,29 @@ export function casesFor(
 
 /** Any request to any of them. */
 export const anyCase = casesFor(ADAPTERS, Object.keys(PLACES) as Place[], TRANSPORTS)
+
+/** Runs that a caller may send, with keys inside that AG-UI does not have. */
+export const runCase: fc.Arbitrary<Case> = fc
+  .record({
+    adapter: fc.constantFrom(...ADAPTERS),
+    place: fc.constantFrom(...(Object.keys(PLACES) as Place[])),
+    upstream: fc.constantFrom(...TRANSPORTS),
+    operation: fc.constantFrom('run', 'connect', 'suggest'),
+    client: fc.constantFrom(...TRANSPORTS),
+    chunked: fc.boolean(),
+    inner: innerMembers,
+  })
+  .map(({ operation, client, inner, ...rest }) => {
+    const { publicPath } = PLACES[rest.place]
+    const members: readonly Member[] = [['"threadId"', '"t1"'], ['"runId"', '"r1"'], ['"state"', '{"secret":1}'], ...inner]
+    const body = utf8(jsonText(members, []))
+    const isPath = client === 'multi-route' || publicPath === ''
+    return {
+      ...rest,
+      method: 'POST',
+      target: isPath ? `${publicPath}/agent/default/${operation}` : publicPath,
+      httpVersion: '1.1',
+      headers: [HOST, ['content-type', 'application/json']],
+      body: isPath ? body : `{"method":"agent/${operation}","params":{"agentId":"default"},"body":${body}}`,
+    }
+  })

@@ -28,6 +28,8 @@ export interface ChatOptions {
   /** Without one nobody is signed in. */
   readonly token?: string
   readonly transport: 'auto' | 'rest' | 'single'
+  /** `default` by default. */
+  readonly agent?: string
 }
 
 /** What a drawer of threads shows. */
@@ -43,10 +45,12 @@ const AGENT = 'default'
 /** A chat page that is open. Its requests and errors stay readable after `close`. */
 export class ChatCore {
   readonly core: CopilotKitCore
+  readonly #agentId: string
   readonly sent: Sent[] = []
   readonly errors: Reported[] = []
 
-  private constructor(base: string, { token, transport }: ChatOptions) {
+  private constructor(base: string, { token, transport, agent = AGENT }: ChatOptions) {
+    this.#agentId = agent
     this.core = new CopilotKitCore({
       runtimeUrl: base,
       runtimeTransport: transport,
@@ -179,7 +183,7 @@ export class ChatCore {
 
   /** The page's agent, turned to a thread. */
   #agent(threadId: string) {
-    const agent = this.core.getAgent(AGENT)
+    const agent = this.core.getAgent(this.#agentId)
     if (agent === undefined) throw new Error('the page has no agent')
     if (agent.threadId !== threadId) {
       agent.threadId = threadId

@@ -1,8 +1,9 @@
 /** The real parts around a gateway: the real runtime, the real OpenID provider, and people who are signed in. */
 import type { Test } from 'tap'
-import { startAgent, type Agent } from '../../examples/agent.ts'
+import type { Agent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
 import { clearThreads, startRuntime, type Runtime, type RuntimeOptions, type RuntimeRequest } from '../../examples/runtime.ts'
+import { AG_UI, VERSIONS } from './agui-versions.ts'
 import { sayOnFailure } from './decided.ts'
 import { startDeployment } from './deployment.ts'
 import { startTestGateway, type ConfigTree, type TestGateway } from './gateway.ts'
@@ -20,7 +21,7 @@ export interface Stack {
   readonly gateway: TestGateway
   readonly runtime: Runtime
   /** The self-hosted agent behind the runtime's agent `remote`. */
-  readonly agent: Agent
+  readonly agent: Pick<Agent<Record<string, unknown>>, 'requests'>
   readonly issuer: string
   /** Their access tokens. */
   readonly tokens: People
@@ -38,6 +39,8 @@ export interface StackOptions {
   readonly config?: ConfigTree
   readonly policy?: string
   readonly runtime?: RuntimeOptions
+  /** The AG-UI of the self-hosted agent; 0.0.59 by default. */
+  readonly agent?: (typeof VERSIONS)[number]
   /** A ready configuration in place of the usual one, with what its references name besides issuer and runtime. */
   readonly deployment?: { readonly name: string; readonly environment?: Readonly<Record<string, string>> }
 }
@@ -60,7 +63,7 @@ export async function startSharedStack(options: StackOptions = {}): Promise<Stac
   clearThreads()
   const { pair = MULTI_ROUTE } = options
   const issuer = await startIssuer()
-  const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
+  const agent = await AG_UI[options.agent ?? '0.0.59'].startAgent({ issuer: issuer.issuer, audience: issuer.audience })
   const runtime = await startRuntime({ agentUrl: agent.url, mode: pair.upstream, ...options.runtime })
   const { upstream, ...config } = (options.config ?? {}) as { upstream?: object }
   const { deployment } = options

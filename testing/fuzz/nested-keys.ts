@@ -1,0 +1,39 @@
+/** The property: of the body of a run, exactly what AG-UI has leaves the gateway (testing/fuzz/run-shape.ts), at every level. */
+import { isDeepStrictEqual } from 'node:util'
+import { bodyBytes, pairOf, PLACES, type Case, type Place } from './case.ts'
+import type { Finding } from './differential.ts'
+import { makeGateUnderTest } from './gate-under-test.ts'
+import { memberOf } from './handed-on.ts'
+import { print } from './differences.ts'
+import { closedRun } from './run-shape.ts'
+
+const gates = new Map<string, ReturnType<typeof makeGateUnderTest>>()
+
+export async function examineRun(one: Case): Promise<Finding> {
+  const outcome = await gateOf(one)(one)
+  const [sent] = outcome.sent
+  return {
+    outcome: sent === undefined ? outcome.reason : (outcome.descriptor?.route.id ?? outcome.reason),
+    pair: pairOf(one),
+    permitted: sent !== undefined,
+    asWritten: undefined,
+    faults: sent === undefined ? [`refused: ${outcome.reason}`] : faultsIn(one, JSON.parse(String(Buffer.from(sent.body ?? [])))),
+  }
+}
+
+function gateOf({ place, upstream }: Case): ReturnType<typeof makeGateUnderTest> {
+  const key = `${place} ${upstream}`
+  const gate = gates.get(key) ?? makeGateUnderTest(place, upstream)
+  gates.set(key, gate)
+  return gate
+}
+
+function faultsIn(one: Case, message: unknown): readonly string[] {
+  const written: unknown = JSON.parse(String(bodyBytes(one)))
+  const isEnvelope = one.target === PLACES[one.place as Place].publicPath
+  const expected = closedRun(isEnvelope ? memberOf(written, 'body') : written)
+  const version = memberOf(expected, 'protocolVersion')
+  if (version !== '1.0') Reflect.deleteProperty(Object(expected), 'protocolVersion')
+  const sent = one.upstream === 'single-route' ? memberOf(message, 'body') : message
+  return isDeepStrictEqual(sent, expected) ? [] : [`sent ${print(sent)}, expected ${print(expected)}`]
+}
