@@ -46,13 +46,13 @@ const OBJECTS: Readonly<Record<string, string>> = {
 const KIND_KEYS: Readonly<Record<string, string>> = { message: 'role', part: 'type', result: 'type', source: 'type' }
 
 /** The body of a run as it may leave the gateway. */
-export function closedRun(body: unknown): unknown {
-  return objectOf(body, 'run')
+export function closedRun(body: unknown): Readonly<Record<string, unknown>> {
+  return objectOf(body, 'run') as Record<string, unknown>
 }
 
 /** One member of it. */
 export function closedMember(key: string, value: unknown): unknown {
-  return Reflect.get(Object(objectOf({ [key]: value }, 'run')), key)
+  return closedRun({ [key]: value })[key]
 }
 
 function objectOf(value: unknown, name: string): unknown {
