@@ -90,6 +90,33 @@ const BODIES: readonly (readonly [name: string, status: number, body: () => stri
         `"tools":[${repeated(25, () => `{"name":"t1",${repeated(9900, (at) => `"k${at}":1`)},"description":"d","parameters":{}}`)}]`,
       ).replace('"tools":[],', ''),
   ],
+  [
+    'messages with unknown keys',
+    200,
+    () =>
+      run(`"resume":[]`).replace(
+        '"messages":[]',
+        `"messages":[${repeated(24, () => `{"role":"user",${repeated(9900, (at) => `"k${at}":1`)}}`)}]`,
+      ),
+  ],
+  [
+    'parts with unknown keys',
+    200,
+    () =>
+      run(`"resume":[]`).replace(
+        '"messages":[]',
+        `"messages":[{"role":"user","content":[${repeated(80_000, () => '{"type":"text","x":1}')}]}]`,
+      ),
+  ],
+  [
+    'lists of lists of calls',
+    200,
+    () =>
+      run(`"resume":[]`).replace(
+        '"messages":[]',
+        `"messages":[${repeated(40_000, () => '{"role":"assistant","toolCalls":[[1]]}')}]`,
+      ),
+  ],
   ['many tools without a name', 200, () => run(`"tools":[${repeated(240_000, () => '0')}]`).replace('"tools":[],', '')],
   [
     'tools in the state',
