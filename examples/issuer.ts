@@ -11,7 +11,7 @@ import { command, noWords, portOf, required, untilStopped, type Values } from '.
 import { listen, stop } from './http.ts'
 import { escape, INTERACTION_PATH, sendPage, serveInteraction } from './issuer-pages.ts'
 import { memoryStore } from './issuer-store.ts'
-import { CLIENT, CONSOLE_CLIENT, signIn } from './sign-in.ts'
+import { CLIENT, CONSOLE_CLIENT, NEXT_CLIENT, signIn } from './sign-in.ts'
 
 export { signIn }
 
@@ -89,7 +89,7 @@ function makeKey(): object {
 
 function configuration(audience: string, claimsOf: (user: string) => object): object {
   return {
-    clients: [CLIENT, CONSOLE_CLIENT].map(({ id, redirectUri }) => ({
+    clients: [CLIENT, CONSOLE_CLIENT, NEXT_CLIENT].map(({ id, redirectUri }) => ({
       client_id: id,
       application_type: 'native',
       token_endpoint_auth_method: 'none',

@@ -7,6 +7,7 @@ declare module 'express' {
   interface Application {
     (request: IncomingMessage, response: ServerResponse): void
     use(handler: Router): void
+    use(path: string, handler: Router): void
     get(path: string, handler: (request: IncomingMessage, response: Response) => void): void
   }
   interface Response extends ServerResponse {

@@ -7,6 +7,9 @@ export const CLIENT = { id: 'threadwarden-demo', redirectUri: 'http://127.0.0.1/
 /** The public client of the gateway's console. */
 export const CONSOLE_CLIENT = { id: 'threadwarden-console', redirectUri: 'http://127.0.0.1/console/callback' } as const
 
+/** The public client of the Next.js example, whose callback is that of Auth.js. */
+export const NEXT_CLIENT = { id: 'threadwarden-next', redirectUri: 'http://localhost/api/auth/callback/corp' } as const
+
 /** A sign-in takes about eight steps; more means that the pages lead nowhere. */
 const MOST_STEPS = 20
 

@@ -136,6 +136,7 @@ const packages = Promise.all([
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/agui-1.0`, 25, ['--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
+  has('--web') && install(`${root}examples/next`, 660, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--image') && installImage(),
   has('--site') && install(`${root}site`, 340, ['--ignore-scripts']),
   // Its packages ask for the AWS CDK, of which they are parts. Only the programs in them are used.

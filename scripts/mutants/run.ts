@@ -61,6 +61,7 @@ export async function runPart(name: string, part: Part, concurrency: number, fil
         'dist',
         'scripts/mutants/tester',
         'examples/langgraph',
+        'examples/next',
         'examples/runtime-1.54',
         'examples/agui-1.0',
         '.tap',

@@ -179,6 +179,14 @@ void test('a preflight is answered as the configuration says', async (t) => {
   t.equal((await ask('https://other.example')).headers.get('access-control-allow-origin'), null)
 })
 
+void test('the address of the upstream, which hooks ignore, draws no warning; other keys do', async (t) => {
+  const { tree, write, hooks, lines } = await startScene(t, { config: { enforcement: 'observe' } })
+  write({ ...tree, log: { level: 'debug' } })
+  await hooks.reload()
+  const warned = lines.filter(({ msg }) => msg === 'configuration').map(({ path }) => path)
+  t.same([...new Set(warned)], ['enforcement'])
+})
+
 void test('a reload puts a policy in force; what hooks can not serve is refused by name, and all stays as it is', async (t) => {
   const { serve, hooks, tree, write, alice } = await startScene(t)
   const base = await serve()

@@ -38,6 +38,23 @@ void test('onRequest alone is the whole gateway, as long as nothing else changes
   t.equal((await call(`${base}/threads`)).status, 401)
 })
 
+void test('a body that something has read before the hooks begins no run', async (t) => {
+  const { hooks, runtime, alice } = await startScene(t)
+  const handle = createCopilotRuntimeHandler({ runtime: runtime.runtime, basePath: '/api/copilotkit', hooks })
+  for (const read of [(request: Request) => request.text(), (request: Request) => Promise.resolve(request.body?.getReader())]) {
+    const request = new Request('http://app.example/api/copilotkit/agent/default/run', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${alice}`, 'content-type': 'application/json' },
+      body: JSON.stringify(runInput(thread())),
+    })
+    await read(request)
+    const answer = await handle(request)
+    t.equal(answer.status, 500)
+    t.notMatch(await answer.text(), /locked|reader/i)
+    t.equal(runtime.requests.length, 0)
+  }
+})
+
 void test('the handler of another runtime with these hooks serves nothing', async (t) => {
   const { serve, alice, runtime } = await startScene(t)
   const other = await startRuntime()

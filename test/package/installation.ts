@@ -1,6 +1,6 @@
 /** An empty folder into which the npm package is installed, as a user installs it. */
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
@@ -59,6 +59,19 @@ export function makeInstallation(t: Test): Installation {
     },
     threadwarden: (test, ...args) => succeeds(test, home, [program, ...args]),
   }
+}
+
+/** Copies what the package is built from, without what an earlier build left. */
+export function copySources(sources: string): string {
+  for (const name of readdirSync(ROOT)) {
+    if (/^(?:src|policies|config|package\.json|tsconfig.*|README\.md|LICENSE|CHANGELOG\.md)$/.test(name)) {
+      cpSync(join(ROOT, name), join(sources, name), { recursive: true })
+    }
+  }
+  mkdirSync(join(sources, 'testing'))
+  cpSync(join(ROOT, 'testing/package.json'), join(sources, 'testing/package.json'))
+  symlinkSync(MODULES, join(sources, 'node_modules'))
+  return sources
 }
 
 /** Runs a command. @param path where programs are found besides the Node of this process */

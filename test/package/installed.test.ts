@@ -1,7 +1,7 @@
 /** The npm package, packed from a clean copy of the sources and installed into an empty folder: its program and its policies. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'tap'
@@ -10,22 +10,14 @@ import { clearThreads, startRuntime } from '../../examples/runtime.ts'
 import { BUILTIN_POLICIES } from '../../src/config/policy-file.ts'
 import { call, runInput } from '../../testing/support/client.ts'
 import { until } from '../../testing/support/until.ts'
-import { page, ROOT } from '../docs/markdown.ts'
-import { command, makeInstallation, MODULES, writeConfiguration } from './installation.ts'
+import { page } from '../docs/markdown.ts'
+import { command, copySources, makeInstallation, writeConfiguration } from './installation.ts'
 
 void test('the program', async (t) => {
   const { folder, tarball, home, installed, program, version, pack, install, threadwarden } = makeInstallation(t)
 
   await t.test('prepack builds it again, and its size is as documented', async (t) => {
-    const sources = join(folder, 'sources')
-    for (const name of readdirSync(ROOT)) {
-      if (/^(?:src|policies|config|package\.json|tsconfig.*|README\.md|LICENSE|CHANGELOG\.md)$/.test(name)) {
-        cpSync(join(ROOT, name), join(sources, name), { recursive: true })
-      }
-    }
-    mkdirSync(join(sources, 'testing'))
-    cpSync(join(ROOT, 'testing/package.json'), join(sources, 'testing/package.json'))
-    symlinkSync(MODULES, join(sources, 'node_modules'))
+    const sources = copySources(join(folder, 'sources'))
     mkdirSync(join(sources, 'dist'))
     writeFileSync(join(sources, 'dist/stale.js'), 'throw new Error("of an earlier build")\n')
     await pack(t, sources)

@@ -165,7 +165,10 @@ function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string 
       ? []
       : [{ file, path: 'upstream.basePath', message: 'changes with a restart alone', hint: 'restart the process' }]),
   ]
-  return faults.length > 0 ? { ok: false, faults } : prepared
+  if (faults.length > 0) return { ok: false, faults }
+  // The URL is ignored: the runtime is in this process.
+  const warnings = prepared.value.warnings.filter(({ path }) => path !== 'upstream.url')
+  return { ok: true, value: { ...prepared.value, warnings } }
 }
 
 function isSame(route: RouteInfo, request: Request, basePath: string): boolean {
