@@ -74,6 +74,14 @@ export function program(file: 'express.ts' | 'hono.ts'): Start {
 }
 
 export const next: Start = async (t, issuer) => {
+  const { origin, ...running } = await runNext(t, { ISSUER_URL: issuer.issuer })
+  await until(() => running.lines.some(({ msg }) => msg === 'the upstream answers'))
+  await until(() => running.output.some((line) => line.includes('Ready')))
+  const [alice, bob] = [await session(origin, 'alice'), await session(origin, 'bob')]
+  return { name: 'Next.js', origin, as: { alice: { cookie: alice }, bob: { cookie: bob } }, ...running }
+}
+
+export async function runNext(t: Test, environment: NodeJS.ProcessEnv) {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const port = await freePort()
@@ -81,13 +89,10 @@ export const next: Start = async (t, issuer) => {
   const origin = `http://localhost:${port}`
   const words = [join(NEXT, 'node_modules/next/dist/bin/next'), 'start', '-H', '127.0.0.1', '-p', String(port)]
   const running = run(t, words, NEXT, {
-    ...{ ISSUER_URL: issuer.issuer, THREADWARDEN_DATA: folder, AUTH_URL: origin, AUTH_SECRET: 'x'.repeat(40) },
-    ...{ NEXT_TELEMETRY_DISABLED: '1', COPILOTKIT_TELEMETRY_DISABLED: 'true' },
+    ...{ THREADWARDEN_DATA: folder, AUTH_URL: origin, AUTH_SECRET: 'x'.repeat(40) },
+    ...{ NEXT_TELEMETRY_DISABLED: '1', COPILOTKIT_TELEMETRY_DISABLED: 'true', ...environment },
   })
-  await until(() => running.lines.some(({ msg }) => msg === 'the upstream answers'))
-  await until(() => running.output.some((line) => line.includes('Ready')))
-  const [alice, bob] = [await session(origin, 'alice'), await session(origin, 'bob')]
-  return { name: 'Next.js', origin, as: { alice: { cookie: alice }, bob: { cookie: bob } }, ...running }
+  return { origin, ...running }
 }
 
 /** Starts Node with a program, which ends with the test. */
@@ -114,6 +119,7 @@ function run(t: Test, words: readonly string[], cwd: string, environment: NodeJS
   return {
     lines,
     output,
+    closed,
     end: () => {
       child.kill('SIGTERM')
       return closed

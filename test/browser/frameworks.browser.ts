@@ -6,7 +6,7 @@ import type { Issuer } from '../../examples/issuer.ts'
 import { listen, stop } from '../../examples/http.ts'
 import { codeOf, runInput } from '../../testing/support/client.ts'
 import { until } from '../../testing/support/until.ts'
-import { buildNext, installPackage, issuerOf, next, program, type App, type Person } from './framework-apps.ts'
+import { buildNext, installPackage, issuerOf, next, program, runNext, type App, type Person } from './framework-apps.ts'
 import { answersTheTable, asUser, begin, decisionOf, spellingsLeadNowhere, streams } from './framework-cases.ts'
 import { ARGUMENTS, CHROMIUM } from './scene.ts'
 
@@ -15,6 +15,11 @@ const APPLICATIONS = { Express: program('express.ts'), Hono: program('hono.ts'),
 void test('the gateway in the process of an application', async (t) => {
   await installPackage(t)
   await buildNext(t)
+  await t.test('an error in the configuration ends the server of Next.js', async (t) => {
+    const { closed, output } = await runNext(t, {})
+    t.same(await closed, [1, null])
+    t.match(output.join('\n'), /ConfigurationInvalid: .*threadwarden\.yaml.*ISSUER_URL/)
+  })
   const issuer = await issuerOf(t)
   for (const [name, start] of Object.entries(APPLICATIONS)) {
     await t.test(name, async (t) => {

@@ -14,6 +14,16 @@ export function runtimeHandler(): Promise<Handler> {
   return (shared.threadwardenHandler ??= start())
 }
 
+/** Ends the server if it cannot start them: Next.js would only log the error and go on. */
+export async function startWithServer(): Promise<void> {
+  try {
+    await runtimeHandler()
+  } catch (error) {
+    console.error(error)
+    process.exit(1)
+  }
+}
+
 async function start(): Promise<Handler> {
   const runtime = new CopilotRuntime({ agents: { default: new EchoAgent() } })
   const hooks = await makeHooks({
