@@ -12,6 +12,7 @@ import {
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { RouteId } from '../core/route/routes.ts'
+import { testedState, versionNumbers } from '../core/route/runtime-version.ts'
 import { registerHistogram, type Histogram, type HistogramConfiguration } from './histogram.ts'
 import { packageVersion } from './version.ts'
 
@@ -31,6 +32,7 @@ export interface Metrics {
   readonly connections: ConnectionMetrics
   readonly readiness: ReadinessMetrics
   readonly memory: MemoryMetrics
+  readonly runtimes: RuntimeMetrics
   figures(): Promise<Figures>
   expose(): Promise<{ readonly type: string; readonly text: string }>
 }
@@ -114,6 +116,13 @@ export interface ReadinessMetrics {
   readonly condition: (name: string, pending: boolean) => void
 }
 
+export interface RuntimeMetrics {
+  /** The runtime behind an upstream says that it has this version. */
+  runtime(upstream: string, version: string): void
+  /** Another configuration may have other upstreams. */
+  forgetRuntimes(): void
+}
+
 export interface MemoryMetrics {
   /** Read at each scrape. */
   budgets(budgets: Readonly<Record<MemoryUse, Budget>>): void
@@ -157,6 +166,7 @@ export function makeMetrics(registry = new Registry()): Metrics {
     connections: connectionMetrics(register),
     readiness: readinessMetrics(register),
     memory: memoryMetrics(register),
+    runtimes: runtimeMetrics(register),
     figures: () => registry.getMetricsAsJSON(),
     expose: async () => ({ type: registry.contentType, text: await registry.metrics() }),
   }
@@ -432,6 +442,30 @@ function connectionMetrics({ counter, gauge }: Register): ConnectionMetrics {
 function readinessMetrics({ gauge }: Register): ReadinessMetrics {
   const conditions = gauge('readiness_pending', '1 while /readyz reports this condition as pending.', 'max', ['condition'])
   return { condition: (condition, pending) => conditions.set({ condition }, pending ? 1 : 0) }
+}
+
+/** An upstream chooses what it calls its version: only a text of that form becomes a label, and one at a time. */
+function runtimeMetrics({ gauge }: Register): RuntimeMetrics {
+  const versions = new Map<string, string>()
+  gauge(
+    'runtime_info',
+    'Always 1: the version of the runtime behind an upstream, and whether this gateway is tested with it.',
+    'max',
+    ['upstream', 'version', 'tested'],
+    {
+      collect() {
+        this.reset()
+        for (const [upstream, version] of versions) {
+          const label = versionNumbers(version) === null ? 'unknown' : version
+          this.set({ upstream, version: label, tested: testedState(version) }, 1)
+        }
+      },
+    },
+  )
+  return {
+    runtime: (upstream, version) => void versions.set(upstream, version),
+    forgetRuntimes: () => versions.clear(),
+  }
 }
 
 function memoryMetrics({ gauge }: Register): MemoryMetrics {

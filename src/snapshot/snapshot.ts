@@ -106,7 +106,7 @@ export function makeSnapshot(
   const mounts = mountsOf(config)
   const mountOf = (key: string): Mount => mounts.find((mount) => mount.key === key) ?? mounts[0]
   const { runtime, addresses } = surroundings
-  const upstreamParts = { store, runtime, readiness, log, addresses, sources }
+  const upstreamParts = { store, runtime, readiness, metrics: metrics.runtimes, log, addresses, sources }
   const { handles, made } = connectTo(mounts, config.enforcement, upstreamParts, previous)
   sources.release()
   const observing = config.enforcement === 'observe'
@@ -190,7 +190,11 @@ export function makeSnapshot(
     },
     adopt,
     requests: { underWay: 0, onLast: null },
-    activate: () => readiness.release(),
+    activate() {
+      readiness.release()
+      metrics.runtimes.forgetRuntimes()
+      for (const { versionNotices } of handles.values()) versionNotices.activate(config.forwardHeaders)
+    },
     retire(next) {
       clearInterval(keys)
       for (const { key } of issuers) {

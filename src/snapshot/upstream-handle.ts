@@ -8,7 +8,9 @@ import { runStartupChecks, type StartupChecks } from '../http/upstream/startup-c
 import type { Readiness } from '../http/listeners/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from '../http/upstream/transport-probe.ts'
 import { openUpstream, type Upstream } from '../http/upstream/upstream.ts'
+import { makeVersionNotices, type VersionNotices } from '../http/upstream/version-notices.ts'
 import type { Logger } from '../observe/log.ts'
+import type { RuntimeMetrics } from '../observe/metrics.ts'
 import { upstreamTls } from '../tls/material.ts'
 import type { StoreState } from '../store/port/state.ts'
 
@@ -17,6 +19,7 @@ export interface UpstreamHandle {
   readonly upstream: Upstream
   readonly probe: TransportProbe
   readonly startupChecks: StartupChecks
+  readonly versionNotices: VersionNotices
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   /** Each snapshot holds its upstreams until its last request is over. */
@@ -31,6 +34,7 @@ export interface UpstreamHandleParts {
   /** The upstream, if it is a runtime in the same process; null for the configured upstream. */
   readonly runtime: Upstream | null
   readonly readiness: Readiness
+  readonly metrics: RuntimeMetrics
   readonly log: Logger
   readonly addresses: readonly string[]
   readonly sources: Sources
@@ -71,6 +75,7 @@ export function makeUpstreamHandle(
     readiness,
     log,
   })
+  const versionNotices = makeVersionNotices(key, surroundings.metrics, log)
   const onNews = (facts: RuntimeFacts): void => startupChecks.look(facts)
   const probe =
     transport === 'endpoint'
@@ -82,6 +87,7 @@ export function makeUpstreamHandle(
           named: transport === 'auto' ? null : transport,
           readiness,
           onNews,
+          onVersion: versionNotices.met,
           log,
           intervals: PROBE_INTERVALS,
         })
@@ -91,6 +97,7 @@ export function makeUpstreamHandle(
     upstream,
     probe,
     startupChecks,
+    versionNotices,
     headers,
     hold: () => void (holders += 1),
     release() {
@@ -101,6 +108,7 @@ export function makeUpstreamHandle(
     retire() {
       probe.stop()
       startupChecks.stop()
+      versionNotices.stop()
     },
   }
 }

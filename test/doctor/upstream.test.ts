@@ -2,6 +2,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
+import { NEWEST_TESTED } from '../../src/core/route/runtime-version.ts'
 import { RUNTIMES, start } from '../contract/runtimes.ts'
 import { INFO, json, startUpstream, type Answering } from '../../testing/support/upstream.ts'
 import { examined, hush } from './examination.ts'
@@ -27,16 +28,32 @@ async function told(t: Parameters<typeof examined>[0], answering: Answering, cha
   return { upstream, ...(await examined(t, { 'upstream.url': upstream.url, ...changes }, { wishes })) }
 }
 
-for (const version of ['1.76.0', '2.0.0', '1.750.0']) {
-  void test(`version ${version} is one that nobody has tried`, async (t) => {
+for (const version of ['1.75.1', '1.76.0', '1.76.0-next.1', '2.0.0', '1.750.0']) {
+  void test(`version ${version} is newer than the newest tested one`, async (t) => {
     const { of } = await told(t, json({ ...INFO, version }))
     t.match(of('upstream.version'), {
-      level: 'unknown',
-      message: /tested with 1\.75\.x and 1\.54\.x/,
-      remedy: /docs\/reference\/supported-versions\.md/,
+      level: 'warning',
+      message: `runtime ${version} is newer than ${NEWEST_TESTED}, the newest version that this gateway is tested with`,
+      remedy: /docs\/how-to\/operate\/new-runtime-version\.md/,
     })
   })
 }
+
+for (const version of ['1.53.9', '1.74.0']) {
+  void test(`version ${version} is not tested`, async (t) => {
+    const { of } = await told(t, json({ ...INFO, version }))
+    t.match(of('upstream.version'), {
+      level: 'unknown',
+      message: /tested with 1\.54, 1\.57, 1\.61, 1\.62, 1\.66, 1\.69, 1\.72, 1\.75$/,
+      remedy: /docs\/reference\/runtime-versions\.md/,
+    })
+  })
+}
+
+void test('another patch of a tested version is tested', async (t) => {
+  const { of } = await told(t, json({ ...INFO, version: '1.72.9' }))
+  t.match(of('upstream.version'), { level: 'ok', message: 'runtime 1.72.9: this gateway is tested with this version' })
+})
 
 const FORWARDED = { forwardHeaders: ['x-tenant', 'accept-language'] }
 

@@ -81,6 +81,7 @@ async function probing(t: Test, intervals: ProbeParts['intervals'], more: Partia
     headers: {},
     named: null,
     readiness,
+    onVersion: () => {},
     onNews: () => {},
     log: makeLog('silent'),
     intervals,

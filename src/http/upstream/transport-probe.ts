@@ -27,6 +27,8 @@ export interface ProbeParts {
   readonly named: Transport | null
   readonly readiness: Pick<Readiness, 'set'>
   readonly onNews: (upstream: RuntimeFacts) => void
+  /** Called with each answer: the upstream may have been upgraded. */
+  readonly onVersion: (version: string) => void
   readonly log: Logger
   /** Milliseconds between questions: while the answer is awaited, and once it is known. */
   readonly intervals: { readonly pending: number; readonly known: number }
@@ -79,6 +81,7 @@ export function makeTransportProbe(parts: ProbeParts): TransportProbe {
     }
     probe.facts = answered = now
     say(null)
+    parts.onVersion(version)
     if (invalidations) parts.onNews(now)
   }
 

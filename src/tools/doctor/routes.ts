@@ -1,5 +1,6 @@
 /** Compares the routes of the upstream with those that the gateway expects (core/routes.ts). The probes have no effect there. */
 import { ROUTES, type Route } from '../../core/route/routes.ts'
+import { isLikeNewest } from '../../core/route/runtime-version.ts'
 import { type RuntimeFacts, hasOperation } from '../../core/route/transport.ts'
 import { askInfo, askUpstream, type HttpAnswer } from './requests.ts'
 import { notChecked, ok, problem, unknown, warning, type Result } from './finding.ts'
@@ -56,7 +57,7 @@ function judge(probed: readonly ProbedRoute[], known: Known): Result {
   // The runtime hides its memory routes unless its configuration exposes them.
   const missing = absent.filter(({ id }) => !id.startsWith('memories/'))
   const untold = probed.filter(({ outcome }) => outcome === 'untold').flatMap(({ routes }) => routes)
-  if (missing.length > 0 && known.version?.startsWith('1.75.') === true) {
+  if (missing.length > 0 && known.version !== null && isLikeNewest(known.version)) {
     return warning(
       `the upstream has no ${names(missing)}, which a runtime of its version has`,
       'check the proxies before the runtime: callers get 404 for these routes',

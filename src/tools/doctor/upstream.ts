@@ -5,9 +5,15 @@ import { askInfo, askUpstream, codeOf, objectIn, judgeClock } from './requests.t
 import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 import { isObject } from '../../core/json/read.ts'
-
-/** The versions that this program's tests run. */
-export const TESTED = ['1.75', '1.54']
+import {
+  AGENT_HEADERS_WIN,
+  agentHeadersWin,
+  forwardedToAgents,
+  NEWEST_TESTED,
+  TESTED_RUNTIMES,
+  testedState,
+  type Tested,
+} from '../../core/route/runtime-version.ts'
 
 export const UPSTREAM_CHECKS: readonly Check[] = [
   reachability('upstream', 'runtime'),
@@ -98,38 +104,36 @@ function unfit(why: string, named: string | null, subject: Subject): Result {
 
 const UNTOLD = unknown('the upstream does not tell its version')
 
-/** The doctor prints what an upstream says about itself only if it looks like a version. */
-function isShown(version: string): boolean {
-  return /^[\w.+-]{1,40}$/.test(version)
+const MINORS = [...new Set(TESTED_RUNTIMES.map((version) => version.split('.').slice(0, 2).join('.')))].join(', ')
+
+const VERSIONS: Readonly<Record<Tested, (version: string) => Result>> = {
+  yes: (version) => ok(`runtime ${version}: this gateway is tested with this version`),
+  no: (version) =>
+    unknown(
+      `runtime ${version}: this gateway is tested with ${MINORS}`,
+      'read docs/reference/runtime-versions.md for the differences between versions, and test yours',
+    ),
+  newer: (version) =>
+    warning(
+      `runtime ${version} is newer than ${NEWEST_TESTED}, the newest version that this gateway is tested with: routes and fields that it adds are refused or dropped`,
+      'look for a newer gateway, and follow docs/how-to/operate/new-runtime-version.md',
+    ),
+  unknown: () => UNTOLD,
 }
 
 function judgeVersion(version: string | null): Result {
-  if (version === null) return notChecked(UNSHOWN)
-  if (!isShown(version)) return UNTOLD
-  if (TESTED.some((tested) => version.startsWith(`${tested}.`))) {
-    return ok(`runtime ${version}: this gateway is tested with this version`)
-  }
-  return unknown(
-    `runtime ${version}: this gateway is tested with ${TESTED.map((tested) => `${tested}.x`).join(' and ')}`,
-    'read docs/reference/supported-versions.md for the differences between versions, and test yours',
-  )
+  return version === null ? notChecked(UNSHOWN) : VERSIONS[testedState(version)](version)
 }
-
-/** The first version in which the headers of an agent in the runtime win over those of a caller (runtime-behaviour.md, "Versions"). */
-const AGENT_HEADERS_WIN = [1, 62, 3] as const
 
 function judgeAgentHeaders({ known: { version }, config: { forwardHeaders } }: Subject): Result {
   if (version === null) return notChecked(UNSHOWN)
-  const numbers = /^(\d{1,6})\.(\d{1,6})\.(\d{1,6})/.exec(version)?.slice(1).map(Number)
-  if (numbers === undefined || !isShown(version)) return UNTOLD
-  const at = AGENT_HEADERS_WIN.findIndex((number, index) => number !== numbers[index])
-  if (at === -1 || (numbers[at] ?? 0) > (AGENT_HEADERS_WIN[at] ?? 0)) {
-    return ok(`runtime ${version}: the headers of an agent in the runtime win over those of a caller`)
-  }
-  const names = forwardHeaders.filter((name) => /^x-/i.test(name))
+  const agentsWin = agentHeadersWin(version)
+  if (agentsWin === null) return UNTOLD
+  if (agentsWin) return ok(`runtime ${version}: the headers of an agent in the runtime win over those of a caller`)
+  const names = forwardedToAgents(forwardHeaders)
   if (names.length === 0) return ok(`runtime ${version} takes x-* headers of callers, but the gateway forwards none`)
   return warning(
     `runtime ${version} lets headers of a caller replace those of an agent in the runtime, and the gateway forwards ${names.join(', ')}`,
-    `remove them from forwardHeaders, or upgrade the runtime to ${AGENT_HEADERS_WIN.join('.')} or later`,
+    `remove them from forwardHeaders, or upgrade the runtime to ${AGENT_HEADERS_WIN} or later`,
   )
 }
