@@ -135,6 +135,7 @@ const packages = Promise.all([
   forTests && install(`${root}examples/langgraph`, 140, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/runtime-1.54`, 50, ['--legacy-peer-deps', '--ignore-scripts']),
   forTests && install(`${root}examples/agui-1.0`, 25, ['--ignore-scripts']),
+  has('--runtimes') && install(`${root}examples/runtimes`, 480, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--web') && install(`${root}examples/web`, 500, ['--ignore-scripts']),
   has('--web') && install(`${root}examples/next`, 660, ['--legacy-peer-deps', '--ignore-scripts']),
   has('--image') && installImage(),

@@ -48,8 +48,8 @@ void test('histories are there where /info says so, and not before there were an
   t.equal(histories({ threadEndpoints: ALL }), true)
   t.equal(histories({ singleRoute: { resourceOperations: true, threadEndpoints: ALL }, threadEndpoints: NONE }), true)
   t.equal(histories({ singleRoute: { resourceOperations: false, threadEndpoints: ALL }, threadEndpoints: NONE }), false)
-  for (const version of ['1.54.1', '1.59.9', '0.99.0', '1']) t.equal(histories({ version }), false, version)
-  for (const version of ['1.60.0', '1.75.0', '2.0.0', 'dev']) t.equal(histories({ version }), null, version)
+  for (const version of ['1.54.1', '1.56.9', '1.57.3', '0.99.0', '1']) t.equal(histories({ version }), false, version)
+  for (const version of ['1.57.4', '1.58.0', '1.75.0', '2.0.0', 'dev']) t.equal(histories({ version }), null, version)
   t.end()
 })
 

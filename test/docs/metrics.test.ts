@@ -56,6 +56,7 @@ void test('each metric has the labels of its row', async (t) => {
   metrics.configuration.reloaded('reloaded', 2)
   metrics.connections.overLimit('refused')
   metrics.readiness.condition('upstream', true)
+  metrics.runtimes.runtime('', '1.75.0')
   const budget = makeBudget(1)
   metrics.memory.budgets({ bodies: budget, reading: budget, answers: budget })
   metrics.tls.handshakeFailed('timeout')

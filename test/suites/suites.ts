@@ -78,6 +78,7 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/systemd/*.test.ts', 'test/proxies/*.test.ts', 'test/compose/*.test.ts'],
     sample: [],
   },
+  { name: 'runtime versions', files: ['test/contract/versions/*.test.ts'], sample: [] },
   { name: 'release', files: ['test/release/whole.test.ts'], sample: [] },
   { name: 'manifests', files: ['test/deploy/*.test.ts'], sample: ['test/deploy/copies.test.ts'] },
   { name: 'browser', files: ['test/browser/*.browser.ts'], sample: [] },

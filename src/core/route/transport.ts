@@ -67,10 +67,10 @@ export function tunnelOf(singleRoute: Json | undefined): JsonObject | null {
   return isObject(singleRoute) && singleRoute['resourceOperations'] === true ? singleRoute : null
 }
 
-/** Routes for histories came after 1.54, and /info reported them later still (runtime-behaviour.md, "Versions"). */
+/** 1.57.4 has all routes for histories, and /info reported them later (runtime-behaviour.md, "Versions"). */
 function isOlderThanHistories(version: string): boolean {
-  const [major = 0, minor = 0] = version.split('.').map(Number)
-  return major < 1 || (major === 1 && minor < 60)
+  const [major = 0, minor = 0, patch = 0] = version.split('.').map(Number)
+  return major < 1 || (major === 1 && (minor < 57 || (minor === 57 && patch < 4)))
 }
 
 export const NO_ENDPOINTS = { list: false, inspect: false, mutations: false, realtimeMetadata: false }
