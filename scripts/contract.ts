@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { NEWEST_TESTED, TESTED_RUNTIMES, versionNumbers } from '../src/core/route/runtime-version.ts'
 import { runCommand, UsageError } from '../testing/command.ts'
 import type { RuntimeContract } from '../testing/contract/facts.ts'
-import { askContract, folderOf, install, newestRelease, NotInstalled } from '../testing/contract/installed.ts'
+import { askContract, folderOf, install, newestRelease, NoContract } from '../testing/contract/installed.ts'
 import { missingIn, nameOf, unknownIn } from '../testing/contract/known.ts'
 import { renderPage } from '../testing/contract/page.ts'
 import { readRecorded, writeRecorded } from '../testing/contract/recorded.ts'
@@ -114,7 +114,7 @@ async function main(): Promise<number> {
     if (values.newest) return await compareNewest(format)
     return await compare(folder ?? (await installedFolder(runtime ?? '')), format)
   } catch (error) {
-    if (!(error instanceof NotInstalled)) throw error
+    if (!(error instanceof NoContract)) throw error
     process.stderr.write(`${error.message}\n`)
     return 1
   }

@@ -64,6 +64,7 @@ export async function runPart(name: string, part: Part, concurrency: number, fil
         'examples/next',
         'examples/runtime-1.54',
         'examples/agui-1.0',
+        'examples/runtimes',
         '.tap',
       ],
       reporters: ['json', 'progress-append-only'],

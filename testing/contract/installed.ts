@@ -29,13 +29,14 @@ function versionIn(folder: string): string | null {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string }).version : null
 }
 
-export class NotInstalled extends Error {}
+/** The message says what to do. */
+export class NoContract extends Error {}
 
 /**
  * Installs a version below `node_modules/.cache`, and shows what npm says.
  * @param registry another one than npm's own settings name
  * @returns the folder of its package
- * @throws NotInstalled
+ * @throws NoContract
  */
 export async function install(version: string, registry?: string): Promise<string> {
   const target = join(CACHE, version)
@@ -52,7 +53,7 @@ export async function install(version: string, registry?: string): Promise<strin
     const npm = spawn('npm', ['install', ...options, ...from], { cwd: folder, stdio: ['ignore', process.stderr, 'inherit'] })
     const [status] = (await once(npm, 'close')) as [number | null]
     if (status !== 0) {
-      throw new NotInstalled(
+      throw new NoContract(
         `${PACKAGE} ${version} could not be installed: is the npm registry reachable, and does npm view ${PACKAGE} versions have it?`,
       )
     }
@@ -76,12 +77,16 @@ export async function newestRelease(): Promise<string | null> {
 const PROBE = fileURLToPath(new URL('probe.ts', import.meta.url))
 const LONGEST_MS = 180_000
 
-/** @throws Error if the runtime cannot be asked */
+/** @throws NoContract if the runtime cannot be asked */
 export async function askContract(folder: string): Promise<RuntimeContract> {
   const probe = spawn(process.execPath, [PROBE, folder], { stdio: ['ignore', 'pipe', 'pipe'], timeout: LONGEST_MS })
   const closed = once(probe, 'close')
   const [output, faults] = await Promise.all([text(probe.stdout), text(probe.stderr)])
   await closed
-  if (probe.exitCode !== 0) throw new Error(`the runtime in ${folder} could not be asked:\n${faults}`)
+  if (probe.exitCode !== 0) {
+    throw new NoContract(
+      `the runtime in ${folder} could not be asked, so that testing/contract/probe.ts has to be adapted to it:\n${faults}`,
+    )
+  }
   return JSON.parse(output) as RuntimeContract
 }
