@@ -11,7 +11,7 @@ import type { RuntimeMetrics } from '../../observe/metrics.ts'
 
 export interface VersionNotices {
   /** The runtime has said its version. */
-  met(version: string): void
+  readonly met: (version: string) => void
   /** A configuration with these `forwardHeaders` is active. */
   activate(forwardHeaders: readonly string[]): void
   /** Reports nothing more. */
@@ -55,7 +55,7 @@ export function makeVersionNotices(key: string, metrics: RuntimeMetrics, log: Lo
   }
 
   return {
-    met(now) {
+    met: (now) => {
       if (version === now) return
       version = now
       report()
