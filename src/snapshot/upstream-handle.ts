@@ -108,7 +108,6 @@ export function makeUpstreamHandle(
     retire() {
       probe.stop()
       startupChecks.stop()
-      versionNotices.stop()
     },
   }
 }

@@ -34,11 +34,10 @@ export class NoContract extends Error {}
 
 /**
  * Installs a version below `node_modules/.cache`, and shows what npm says.
- * @param registry another one than npm's own settings name
  * @returns the folder of its package
  * @throws NoContract
  */
-export async function install(version: string, registry?: string): Promise<string> {
+export async function install(version: string): Promise<string> {
   const target = join(CACHE, version)
   const folder = `${target}.${process.pid}`
   mkdirSync(folder, { recursive: true })
@@ -49,8 +48,7 @@ export async function install(version: string, registry?: string): Promise<strin
     const manifest = { private: true, type: 'module', dependencies: { [PACKAGE]: version }, overrides }
     writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
     const options = ['--legacy-peer-deps', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline', '--loglevel=error']
-    const from = registry === undefined ? [] : [`--registry=${registry}`, '--fetch-retries=0']
-    const npm = spawn('npm', ['install', ...options, ...from], { cwd: folder, stdio: ['ignore', process.stderr, 'inherit'] })
+    const npm = spawn('npm', ['install', ...options], { cwd: folder, stdio: ['ignore', process.stderr, 'inherit'] })
     const [status] = (await once(npm, 'close')) as [number | null]
     if (status !== 0) {
       throw new NoContract(

@@ -14,15 +14,12 @@ export interface VersionNotices {
   readonly met: (version: string) => void
   /** A configuration with these `forwardHeaders` is active. */
   activate(forwardHeaders: readonly string[]): void
-  /** Reports nothing more. */
-  stop(): void
 }
 
 /** @param key of the upstream */
 export function makeVersionNotices(key: string, metrics: RuntimeMetrics, log: Logger): VersionNotices {
   let version: string | null = null
   let headers: readonly string[] | null = null
-  let stopped = false
   const said = new Set<string>()
   const once = (what: string, say: () => void): void => {
     if (said.has(what)) return
@@ -32,7 +29,7 @@ export function makeVersionNotices(key: string, metrics: RuntimeMetrics, log: Lo
 
   /** Before the configuration is active, it may still be refused. */
   const report = (): void => {
-    if (version === null || headers === null || stopped) return
+    if (version === null || headers === null) return
     const runtime = version
     metrics.runtime(key, runtime)
     if (testedState(runtime) === 'newer') {
@@ -64,6 +61,5 @@ export function makeVersionNotices(key: string, metrics: RuntimeMetrics, log: Lo
       headers = forwardHeaders
       report()
     },
-    stop: () => void (stopped = true),
   }
 }

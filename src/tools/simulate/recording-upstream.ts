@@ -58,7 +58,7 @@ export function recordingHandle(mount: Mount, recorded: Recorded, history: 'none
     },
     probe: { facts, suspect: () => {}, start: async () => {}, stop: () => {} },
     startupChecks: { look: () => {}, historyUntold: () => {}, stop: () => {} },
-    versionNotices: { met: () => {}, activate: () => {}, stop: () => {} },
+    versionNotices: { met: () => {}, activate: () => {} },
     headers: serverHeaders(mount),
     hold: () => {},
     release: () => {},

@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers'
 import { test, type Test } from 'tap'
 import { NEWEST_TESTED } from '../../../src/core/route/runtime-version.ts'
 import { listen, stop } from '../../../examples/http.ts'
-import { folderOf, install } from '../../../testing/contract/installed.ts'
+import { folderOf } from '../../../testing/contract/installed.ts'
 import { makeFolder } from '../../../testing/support/gateway.ts'
 import { ROOT } from '../../suites/suites.ts'
 
@@ -44,7 +44,15 @@ interface Ended {
 }
 
 async function run(...words: readonly string[]): Promise<Ended> {
-  const command = spawn(process.execPath, ['scripts/contract.ts', ...words], { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] })
+  return runWith({}, ...words)
+}
+
+async function runWith(env: Readonly<Record<string, string>>, ...words: readonly string[]): Promise<Ended> {
+  const command = spawn(process.execPath, ['scripts/contract.ts', ...words], {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   const [output, faults] = await Promise.all([text(command.stdout), text(command.stderr), once(command, 'close')])
   return { code: command.exitCode, output, faults }
 }
@@ -239,7 +247,18 @@ void test('without a registry, the error says what to check, and no half of an i
   const closed = createServer()
   const { origin } = await listen(closed, 0, '127.0.0.1')
   await stop(closed)
-  await t.rejects(install('1.54.0', origin), { message: /could not be installed: is the npm registry reachable/ })
+  const env = { npm_config_registry: origin, npm_config_fetch_retries: '0', npm_config_cache: join(makeCache(t), 'npm') }
+  const missing = await runWith(env, '--runtime', '1.54.0')
+  t.match(missing, { code: 1, output: '', faults: /could not be installed: is the npm registry reachable/ })
   t.equal(folderOf('1.54.0'), null)
   t.notOk(readdirSync(join(ROOT, 'node_modules/.cache/runtimes')).some((name) => name.startsWith('1.54.0')))
+  const silence = /the npm registry does not answer, so that no runtime newer than 1\.75\.0 was compared/
+  t.match(await runWith(env, '--newest'), { code: 1, output: '', faults: silence })
+  t.match(await runWith(env, '--newest', '--or-skip'), { code: 0, output: '', faults: silence })
 })
+
+function makeCache(t: Test): string {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  return folder
+}
