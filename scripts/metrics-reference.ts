@@ -29,6 +29,8 @@ const SECTIONS: readonly Section[] = [
       upstream_errors_total: 'A failed history request of `unknownThread: verify` counts too.',
       claims_total: '`outcome` is `new`, `released` or `lost-race`. `new` includes a deleted thread that its owner uses again.',
       dropped_total: '`kind` is `body-key`, `nested-key` or `query-name`.',
+      interrupt_answers_total:
+        '`answer` is `approved`, `refused`, `cancelled` or `answered`, as in the [audit](audit.md#interrupts). `decision` is `permitted` or `refused`, by the gateway.',
       request_duration_seconds: '',
       gateway_duration_seconds: 'Authentication, the store, limits and the decision are in it.',
       upstream_first_byte_seconds:

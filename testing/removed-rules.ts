@@ -36,6 +36,13 @@ export const RULES: readonly RemovableRule[] = [
     ...never('record.deleted', 'return `${whose}-deleted`'),
     first: 'test/core/audit-line.test.ts',
   },
+  {
+    rule: 'the recent decisions have no content of answers to interrupts',
+    file: 'audit/recent.ts',
+    present: 'descriptor.answers?.map(({ id, answer }) => ({ id, answer }))',
+    removed: 'descriptor.answers',
+    first: 'test/http/interrupts.test.ts',
+  },
   // auth
   {
     rule: 'a token is for one of the audiences',
@@ -105,6 +112,27 @@ export const RULES: readonly RemovableRule[] = [
     present: 'if (leaf.checkPrivateKey(privateKey)) return',
     removed: 'if (!Number.isNaN(0)) return',
     first: 'test/tls/certificates.test.ts',
+  },
+  {
+    rule: 'a rule says whether a run may answer interrupts',
+    file: 'core/decide/decide.ts',
+    present: "if (rule.passes.interrupts === 'pass') return decision",
+    removed: 'if (!Number.isNaN(0)) return decision',
+    first: 'test/core/interrupt-answers.test.ts',
+  },
+  {
+    rule: 'null in command.resume is an answer',
+    file: 'core/route/interrupt-answers.ts',
+    present: "(isNamed(key, 'resume') ?",
+    removed: "(isNamed(key, 'resume') && value !== null ?",
+    first: 'test/core/interrupt-answers.test.ts',
+  },
+  {
+    rule: 'no answer to an interrupt is missing from the audit',
+    file: 'core/route/bodies.ts',
+    present: "if (answers === 'too-many') return refuse('interrupt-answers-too-many')",
+    removed: "if (answers === 'too-many') return { outcome: 'checked', descriptor: about }",
+    first: 'test/core/interrupt-answers.test.ts',
   },
   {
     rule: 'a thread id in a body has the form of an id',

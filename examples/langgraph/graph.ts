@@ -5,6 +5,7 @@
 import { AIMessage } from '@langchain/core/messages'
 import {
   END,
+  interrupt,
   type LangGraphRunnableConfig,
   MessagesValue,
   ReducedValue,
@@ -49,9 +50,15 @@ function answer({ role, tools }: typeof Notes.State, config: LangGraphRunnableCo
   return { ran: ['answer'], messages: [message] }
 }
 
-/** For administrators; the way here leads past `mayAdminister`. */
+/** For administrators; the way here leads past `whereTo`. */
 function administer(): typeof Notes.Update {
   return { ran: ['administer'], messages: [new AIMessage('administered')] }
+}
+
+/** Waits for a person, and answers with what they said. */
+function approve(): typeof Notes.Update {
+  const answer: unknown = interrupt({ message: 'May it be done?' })
+  return { ran: ['approve'], messages: [new AIMessage(`the answer is ${JSON.stringify(answer)}`)] }
 }
 
 /** Writes down what was done. */
@@ -59,8 +66,12 @@ function audit(): typeof Notes.Update {
   return { ran: ['audit'] }
 }
 
-function mayAdminister(state: typeof Notes.State): 'administer' | 'audit' {
-  return state.role === 'admin' ? 'administer' : 'audit'
+/** Words of the user after which a person has to approve. */
+const SENSITIVE = /needs approval/i
+
+function whereTo({ role, messages }: typeof Notes.State): 'administer' | 'approve' | 'audit' {
+  if (role === 'admin') return 'administer'
+  return SENSITIVE.test(messages.findLast((message) => message.type === 'human')?.text ?? '') ? 'approve' : 'audit'
 }
 
 /** Leaves out what the server keeps in there for itself. */
@@ -71,9 +82,11 @@ function withoutInner(key: string, value: unknown): unknown {
 export const graph = new StateGraph(Notes)
   .addNode('answer', answer)
   .addNode('administer', administer)
+  .addNode('approve', approve)
   .addNode('audit', audit)
   .addEdge(START, 'answer')
-  .addConditionalEdges('answer', mayAdminister, ['administer', 'audit'])
+  .addConditionalEdges('answer', whereTo, ['administer', 'approve', 'audit'])
   .addEdge('administer', 'audit')
+  .addEdge('approve', 'audit')
   .addEdge('audit', END)
   .compile()

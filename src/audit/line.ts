@@ -1,4 +1,4 @@
-/** The record of one decision. Each field is named here: no token, header, query or body of a request may get in. */
+/** The record of one decision. Each field is named here: no token, header, query or other part of a body may get in. */
 import type { RouteDescriptor } from '../core/route/classify.ts'
 import { takeClaims, type ClaimValues } from '../core/decide/claim-values.ts'
 import {
@@ -11,6 +11,7 @@ import {
 } from '../core/decide/decide.ts'
 import type { Principal } from '../core/decide/principal.ts'
 import { CODES, type Reason, type Refusal, type RulePlace } from '../core/reasons.ts'
+import type { InterruptAnswer } from '../core/route/interrupt-answers.ts'
 import type { Transport } from '../core/route/transport.ts'
 
 export interface AuditedDecision {
@@ -84,6 +85,8 @@ export interface AuditLine {
   readonly method: string | null
   readonly agent: string | null
   readonly thread: string | null
+  /** What the request answers; null if it answers no interrupt, or its body was not read. */
+  readonly interrupts: readonly InterruptAnswer[] | null
   readonly transport: Transport
   readonly scope: string
   readonly facts: {
@@ -122,6 +125,7 @@ export function auditLine({ time, request, facts, decision, configuration }: Aud
     method: descriptor?.route.method ?? null,
     agent: descriptor?.ids.agentId ?? null,
     thread: descriptor?.ids.threadId ?? null,
+    interrupts: descriptor?.answers?.map(interruptOf) ?? null,
     transport: request.transport,
     scope: request.scope,
     facts: {
@@ -142,6 +146,10 @@ export function auditLine({ time, request, facts, decision, configuration }: Aud
     generation: configuration.generation,
     latencyMs: latency === null ? null : Math.round(latency * 1000) / 1000,
   }
+}
+
+function interruptOf({ id, answer, content }: InterruptAnswer): InterruptAnswer {
+  return { id, answer, ...(content === undefined ? {} : { content }) }
 }
 
 /** A trusted proxy that passes on its callers' header could put any text in place of an address. */

@@ -22,12 +22,14 @@ const KEPT = 1000
 const MINUTES = 60
 const MINUTE_MS = 60_000
 
-/** Ids may be parts of the text of a large body, which would stay in memory with them. */
-function withOwnIds(decided: AuditedDecision): AuditedDecision {
+/** Ids may be parts of the text of a large body, which would stay in memory with them. Content is for the audit alone. */
+function ofItsOwn(decided: AuditedDecision): AuditedDecision {
   const { descriptor } = decided.request
   if (descriptor === null) return decided
   const ids = Object.fromEntries(Object.entries(descriptor.ids).map(([name, id]) => [name, Buffer.from(id).toString()]))
-  return { ...decided, request: { ...decided.request, descriptor: { ...descriptor, ids } } }
+  const answers = descriptor.answers?.map(({ id, answer }) => ({ id, answer }))
+  const own = answers === undefined ? { ...descriptor, ids } : { ...descriptor, ids, answers }
+  return { ...decided, request: { ...decided.request, descriptor: own } }
 }
 
 interface Minute {
@@ -42,7 +44,7 @@ export function makeRecentDecisions(): RecentDecisions {
   const minutes: Minute[] = []
   return {
     add(decided) {
-      kept[next] = withOwnIds(decided)
+      kept[next] = ofItsOwn(decided)
       next = (next + 1) % KEPT
       const minute = decided.time - (decided.time % MINUTE_MS)
       let current = minutes.at(-1)

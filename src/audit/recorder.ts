@@ -43,6 +43,8 @@ export function makeDecisionRecorder({ metrics, audit, recent, log, clock, curre
       const scope = record.upstream?.scope ?? ''
       metrics.decided(route, outcome === 'permitted' ? outcome : outcome.reason)
       if (observed !== null) metrics.wouldRefuse(route, observed)
+      for (const { answer } of descriptor?.answers ?? [])
+        metrics.interruptAnswered(answer, outcome === 'permitted' ? outcome : 'refused')
       const { policy, shadow } = snapshot.prepared
       if (isKept) {
         const latency = performance.now() - head.startedAt

@@ -4,6 +4,7 @@ import type { RouteDescriptor } from '../core/route/classify.ts'
 import { claimsFrom } from '../core/decide/claim-values.ts'
 import type { Facts, OwnerRecord } from '../core/decide/decide.ts'
 import { isAgentId, isScope, isThreadId } from '../core/route/ids.ts'
+import type { InterruptAnswer } from '../core/route/interrupt-answers.ts'
 import { isObject, type Json, type JsonObject } from '../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { ALL_ROUTES } from '../core/route/routes.ts'
@@ -51,14 +52,34 @@ export function readAuditLine(value: Json): Replay | Unreadable {
   }
 }
 
-function descriptorOf({ route, method, agent, thread }: JsonObject): RouteDescriptor | Unreadable | null {
+function descriptorOf({ route, method, agent, thread, interrupts = null }: JsonObject): RouteDescriptor | Unreadable | null {
   if (route === 'none') return null
   const found = ALL_ROUTES.find((row) => row.id === route && row.method === method)
   if (found === undefined) return { fault: 'names a route or method that there is not' }
   if (agent !== null && !isAgentId(agent)) return { fault: 'names no agent id' }
   if (thread !== null && !isThreadId(thread)) return { fault: 'names no thread id' }
   const ids = { ...(agent === null ? {} : { agentId: agent }), ...(thread === null ? {} : { threadId: thread }) }
-  return { outcome: 'classified', route: found, ids, query: [] }
+  const descriptor = { outcome: 'classified', route: found, ids, query: [] } as const
+  // Lines of older versions do not have the field.
+  if (interrupts === null) return descriptor
+  const answers = answersOf(interrupts)
+  return answers === null
+    ? { fault: 'does not say what it answers: its "interrupts" is no list of answers' }
+    : { ...descriptor, answers }
+}
+
+const ANSWERS: ReadonlySet<Json | undefined> = new Set<InterruptAnswer['answer']>([
+  'approved',
+  'refused',
+  'cancelled',
+  'answered',
+])
+
+function answersOf(value: Json): readonly InterruptAnswer[] | null {
+  if (!Array.isArray(value) || value.length === 0) return null
+  const isAnswer = (one: Json): boolean =>
+    isObject(one) && ANSWERS.has(one['answer']) && (one['id'] === null || typeof one['id'] === 'string')
+  return value.every(isAnswer) ? value : null
 }
 
 /** Where grants are removed, a line says that something was granted only if the caller removed their own grant. */

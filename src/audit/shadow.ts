@@ -98,6 +98,7 @@ function termsOf({ passes, limits }: Rule): Said['terms'] {
     tools: set(passes.tools),
     headers: set(passes.headers),
     ...messageTerms(passes.messages),
+    interrupts: passes.interrupts,
     ...Object.fromEntries(Object.entries(limits).map(([name, limit]) => [`limits.${name}`, JSON.stringify(limit)])),
   }
 }

@@ -238,6 +238,10 @@ export const configSchema = z
           .describe(
             'The file to which the gateway appends, with to: file. The environment variable THREADWARDEN_DATA moves the default file to another folder.',
           ),
+        interruptContent: z
+          .boolean()
+          .default(false)
+          .describe('Whether lines have the content of answers to interrupts: up to 4096 characters of what users wrote.'),
         maxSize: rotatedByLogrotate('size 100M'),
         keep: rotatedByLogrotate('rotate 10'),
       })

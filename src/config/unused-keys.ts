@@ -16,6 +16,8 @@ export function checkForUnused(config: Config, isWritten: IsWritten, warn: Repor
   const isDefault = isWritten(['audit', 'to']) && audit.file === DEFAULT_AUDIT_FILE
   if (audit.to !== 'file' && !isDefault)
     unused(['audit', 'file'], `with audit.to: ${audit.to}`, 'write to: file, or remove this key')
+  if (audit.to === 'off' && audit.interruptContent)
+    unused(['audit', 'interruptContent'], 'with audit.to: off', 'write to: file or stdout, or remove this key')
   if (streams.tokenExpiry !== 'grace') {
     const hint = 'write tokenExpiry: grace, or remove this key'
     unused(['streams', 'grace'], `with streams.tokenExpiry: ${streams.tokenExpiry}`, hint)

@@ -14,6 +14,7 @@ export interface Decision {
   readonly route: string
   readonly agent: string | null
   readonly thread: string | null
+  readonly interrupts: readonly { readonly id: string | null; readonly answer: string }[] | null
   readonly scope: string
   readonly decision: 'permitted' | 'refused'
   readonly reason: string

@@ -55,7 +55,10 @@ export function Decisions({ onExplain }: { readonly onExplain: (requestId: strin
                 <td>{one.principal?.id ?? '–'}</td>
                 <td>{one.route}</td>
                 <td>{one.thread ?? '–'}</td>
-                <td class={one.decision === 'refused' ? 'bad' : ''}>{one.reason}</td>
+                <td class={one.decision === 'refused' ? 'bad' : ''}>
+                  {one.reason}
+                  <Answers of={one.interrupts} />
+                </td>
                 <td>
                   <RuleText rule={one.rule} />
                 </td>
@@ -72,6 +75,11 @@ export function Decisions({ onExplain }: { readonly onExplain: (requestId: strin
       </section>
     </>
   )
+}
+
+function Answers({ of }: { readonly of: Decision['interrupts'] }) {
+  if (of === null) return null
+  return <div title={of.map(({ id }) => id ?? 'no id').join(', ')}>interrupt: {of.map(({ answer }) => answer).join(', ')}</div>
 }
 
 const MINUTES = 60

@@ -11,6 +11,7 @@ import {
 } from 'prom-client'
 import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
+import type { Verdict } from '../core/route/interrupt-answers.ts'
 import type { RouteId } from '../core/route/routes.ts'
 import { testedState, versionNumbers } from '../core/route/runtime-version.ts'
 import { registerHistogram, type Histogram, type HistogramConfiguration } from './histogram.ts'
@@ -48,6 +49,7 @@ export interface RequestMetrics {
   upstreamFailed(reason: Reason): void
   claimed(outcome: 'new' | 'released' | 'lost-race'): void
   dropped(kind: 'body-key' | 'nested-key' | 'query-name', count: number): void
+  interruptAnswered(answer: Verdict, decision: 'permitted' | 'refused'): void
   /** `status` is 0 if no answer began. */
   took(part: TimedPart, route: RouteLabel, status: number, milliseconds: number): void
 }
@@ -259,6 +261,10 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
     'Body keys, keys inside a run, forwarded properties, tools and query names that were not forwarded.',
     ['kind'],
   )
+  const answers = counter('interrupt_answers_total', 'Answers to interrupts of agents, by answer and decision.', [
+    'answer',
+    'decision',
+  ])
   return {
     decided(route, reason) {
       let counts = decisions.get(route)
@@ -269,6 +275,7 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
     shadowDiffered: (route, enforced, other) => shadow.inc({ route, enforced, shadow: other }),
     upstreamFailed: (reason) => upstream.inc({ reason }),
     claimed: (outcome) => claims.inc({ outcome }),
+    interruptAnswered: (answer, decision) => answers.inc({ answer, decision }),
     dropped: (kind, count) => {
       if (count > 0) dropped.inc({ kind }, count)
     },

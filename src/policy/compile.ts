@@ -38,7 +38,9 @@ export function loadPolicy(
   const faults = faultsFound(read.value, (report) => checkRules(parsed.value, surroundings, report))
   if (faults.length > 0) return { ok: false, faults }
   const bodies = bodiesOf(parsed.value)
-  const rules = parsed.value.rules.map((rule, at) => compileRule(read.value, rule, at, bodies))
+  const rules = parsed.value.rules.map((rule, at) =>
+    compileRule(read.value, rule, at, { ...bodies, interrupts: parsed.value.interrupts }),
+  )
   const policy = compile(read.value, parsed.value, rules, bodies, surroundings.issuers)
   const { operators } = policy.rules
   const warnings = faultsFound(read.value, (warn) => checkForWarnings(parsed.value, rules, operators, surroundings, warn))
@@ -84,7 +86,7 @@ function speaksOf(rule: RuleOfFile | undefined, id: RouteId): boolean {
   return rule?.routes === 'all' || rule?.routes.includes(id) === true
 }
 
-function compileRule(document: SourceDocument, rule: RuleOfFile, at: number, bodies: BodyPolicy): Rule {
+function compileRule(document: SourceDocument, rule: RuleOfFile, at: number, usual: UsualPasses): Rule {
   const line = document.lineOf(['rules', at])
   return {
     name: rule.name ?? `rule ${at + 1}`,
@@ -99,18 +101,22 @@ function compileRule(document: SourceDocument, rule: RuleOfFile, at: number, bod
     threads: rule.threads ?? null,
     onlyUserScoped: rule.only === 'user-scoped',
     hides: rule.refusal === 404,
-    passes: passesOf(rule, bodies),
+    passes: passesOf(rule, usual),
     limits: defined(rule.limits ?? {}),
   }
 }
 
-function passesOf(rule: RuleOfFile, bodies: BodyPolicy): Passes {
+/** What a rule passes that does not say otherwise. */
+type UsualPasses = Omit<Passes, 'headers'>
+
+function passesOf(rule: RuleOfFile, usual: UsualPasses): Passes {
   return {
     forwardedProps:
-      rule.forwardedProps === undefined ? bodies.forwardedProps : new Set(rule.forwardedProps.map((prop) => prop.name)),
-    state: rule.state ?? bodies.state,
-    tools: rule.tools === undefined ? bodies.tools : toolNames(rule.tools),
-    messages: rule.messages === undefined ? bodies.messages : messageRules(rule.messages),
+      rule.forwardedProps === undefined ? usual.forwardedProps : new Set(rule.forwardedProps.map((prop) => prop.name)),
+    state: rule.state ?? usual.state,
+    tools: rule.tools === undefined ? usual.tools : toolNames(rule.tools),
+    messages: rule.messages === undefined ? usual.messages : messageRules(rule.messages),
+    interrupts: rule.interrupts ?? usual.interrupts,
     headers: rule.headers === undefined ? null : new Set(rule.headers.map((name) => name.toLowerCase())),
   }
 }

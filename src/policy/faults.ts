@@ -103,7 +103,7 @@ function denyFaults(rule: RuleOfFile, fault: Say): void {
   if (rule.refusal === 404 && relations.length === 1) {
     fault('refusal', 'reveals whether a thread has an owner', 'name both foreign and unknown, or write refusal: 403')
   }
-  for (const key of ['forwardedProps', 'state', 'tools', 'messages', 'headers', 'limits'] as const) {
+  for (const key of ['forwardedProps', 'state', 'tools', 'messages', 'interrupts', 'headers', 'limits'] as const) {
     if (rule[key] !== undefined) fault(key, 'is for allow rules only', 'a denied request forwards nothing')
   }
 }

@@ -120,6 +120,8 @@ const messages = z.strictObject({
     .describe('Whether the assistant and tool messages of a run are compared with the thread that the runtime has.'),
 })
 
+const interrupts = z.enum(['pass', 'refuse'], 'is not a choice | write pass or refuse')
+
 const who = z.array(
   z.enum(['anonymous', 'signed-in', 'operator'], 'is not a kind of caller | write anonymous, signed-in or operator'),
 )
@@ -188,6 +190,7 @@ const rule = z
     state: state.optional().describe("Replaces the file's state for requests that this rule allows."),
     tools: tools.optional().describe("Replaces the file's tools for requests that this rule allows."),
     messages: messages.optional().describe("Replaces the file's messages for requests that this rule allows."),
+    interrupts: interrupts.optional().describe("Replaces the file's interrupts for requests that this rule allows."),
     headers: z
       .array(filled)
       .optional()
@@ -237,6 +240,9 @@ export const policySchema = z
     state: state.default('pass').describe("Whether the gateway forwards the caller's state."),
     tools: tools.default('pass').describe('Which frontend tools are forwarded: all, none, or those with these names.'),
     messages: messages.prefault({}).describe('What callers may send as messages of a run.'),
+    interrupts: interrupts
+      .default('pass')
+      .describe('Whether runs may answer interrupts of agents, such as approvals. refuse refuses such a run.'),
   })
   .meta({ title: 'Threadwarden policy' })
 

@@ -32,6 +32,7 @@ export function checkForWarnings(
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
   warnOfProps(['forwardedProps'], file.forwardedProps, warn)
   warnOfSharing(file, warn)
+  warnOfAnswers(lines, warn)
   if (said !== null) warnOfNoOperators(said, warn)
   for (const at of reach.idleSelectors(rules)) warn(['operators', at], ...IDLE)
   for (const line of lines) {
@@ -191,6 +192,20 @@ function warnOfSharing({ sharing, rules }: PolicyFile, warn: Report): void {
       : 'a chat can show shared threads, but no rule allows threads/messages for them: no list has them',
     'add shared to the threads of both',
   )
+}
+
+/** These routes take the same body, and a runtime resumes on more than one of them. */
+const ANSWERING: readonly RouteId[] = ['agent/run', 'agent/connect', 'agent/suggest']
+
+/** A user who may not answer on one route could answer on another one. */
+function warnOfAnswers(lines: readonly Line[], warn: Report): void {
+  const refuses = ({ rule }: Line): boolean => rule.passes.interrupts === 'refuse'
+  const allowing = (route: RouteId): readonly Line[] => lines.filter(({ written }) => isAllowing(written) && isOn(written, route))
+  if (!ANSWERING.some((route) => allowing(route).some(refuses))) return
+  const open = ANSWERING.filter((route) => allowing(route).length > 0 && !allowing(route).some(refuses))
+  if (open.length === 0) return
+  const hint = 'write interrupts: refuse for the file, and interrupts: pass in the rules of those who may answer'
+  warn(['rules'], `interrupts are refused on other routes, but no rule refuses them on ${open.join(', ')}`, hint)
 }
 
 function isAllowing({ allow }: RuleOfFile): boolean {

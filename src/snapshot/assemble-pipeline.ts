@@ -105,7 +105,7 @@ export function assemblePipeline(settings: PipelineSettings, surroundings: Pipel
     enforcement: config.enforcement,
     authentication,
     readBody: makeReadBody(
-      { limits, budget: memory.bodies, reading: memory.reading, onDropped: settings.onDropped, metrics },
+      { limits, budget: memory.bodies, reading: memory.reading, onDropped: settings.onDropped, metrics, audit: config.audit },
       policy.rules,
     ),
     authorize: makeAuthorization({

@@ -66,7 +66,7 @@ void test('what is left out has the documented value', (t) => {
     },
     workers: 1,
     shutdown: { delay: 5000 },
-    audit: { to: 'off', file: '/somewhere/audit.jsonl' },
+    audit: { to: 'off', file: '/somewhere/audit.jsonl', interruptContent: false },
     log: { level: 'info' },
   })
   t.match(warnings, [{ path: 'audit.file' }], 'of the file, which has no effect here, and of nothing else')

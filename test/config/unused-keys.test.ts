@@ -11,6 +11,12 @@ for (const [what, changes, path, effective] of [
   ['an audit file without to: file', { audit: { file: 'a.jsonl' } }, 'audit.file', { 'audit.to': 'file' }],
   ['the default audit file without to', { audit: { file: './data/audit.jsonl' } }, 'audit.file', { 'audit.to': 'file' }],
   [
+    'content of answers without an audit',
+    { audit: { interruptContent: true } },
+    'audit.interruptContent',
+    { 'audit.to': 'stdout' },
+  ],
+  [
     'a grace without tokenExpiry: grace',
     { streams: { tokenExpiry: 'close', grace: '1m' } },
     'streams.grace',

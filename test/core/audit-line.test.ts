@@ -56,6 +56,7 @@ void test('a line has these fields and no other', (t) => {
     method: 'POST',
     agent: 'default',
     thread: 't1',
+    interrupts: null,
     transport: 'multi-route',
     scope: '',
     facts: { record: 'foreign', userScoped: false, unknownThread: 'claim', enforcement: 'enforce', upstreamHistory: null },
@@ -124,6 +125,7 @@ const POLICY = compiled(
         routes: ['agent/run', 'agent/connect'],
         allow: ['signed-in'],
         threads: ['own', 'unknown'],
+        interrupts: 'refuse',
         claims: [{ at: '/tenant', equals: 'north' }],
       },
       { name: 'foreign', routes: ['threads/messages'], allow: ['operator'], threads: ['foreign'], issuers: ['corp'] },
@@ -167,6 +169,8 @@ const recordsOf = ({ id }: Principal): readonly (OwnerRecord | undefined)[] => [
 /** What a body asks for that stays with the owner is not in the line. */
 const DESCRIPTORS: readonly RouteDescriptor[] = ALL_ROUTES.flatMap((route) => {
   const about = { outcome: 'classified', route, ids: { agentId: 'default', threadId: 't1' }, query: [] } as const
+  const answers = [{ id: 'i-1', answer: 'approved' }] as const
+  if (route.id === 'agent/run' || route.id === 'agent/connect') return [about, { ...about, answers }]
   return route.id === 'threads/update' && route.method === 'PATCH' ? [about, { ...about, ownerOnly: true as const }] : [about]
 })
 

@@ -30,6 +30,7 @@ function parts(more: Partial<PayloadParts> = {}): PayloadParts {
     reading: makeBudget(100_000),
     onDropped: () => {},
     metrics: makeMetrics().requests,
+    audit: { interruptContent: false },
     ...more,
   }
 }

@@ -103,7 +103,10 @@ function given(told: Told, more: Changes = {}): Given {
     rules,
     enforcement: 'enforce',
     authentication,
-    readBody: makeReadBody({ limits, budget, reading: makeBudget(100_000), onDropped: () => {}, metrics }, rules),
+    readBody: makeReadBody(
+      { limits, budget, reading: makeBudget(100_000), onDropped: () => {}, metrics, audit: { interruptContent: false } },
+      rules,
+    ),
     authorize: makeAuthorization({
       records: makeOwnerRecords(store, 'enforce'),
       claiming: makeClaiming({ store, runs, metrics, clock }),

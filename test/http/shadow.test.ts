@@ -147,11 +147,11 @@ void test('a thread that stands in a body that nobody read leaves it undecided',
 void test('a permit differs by what passes and by its limits', async (t) => {
   const one = await scene(t, {
     enforced: [CHAT],
-    shadow: [{ ...CHAT, tools: ['search'], state: 'drop', limits: { runs: '5/m' } }],
+    shadow: [{ ...CHAT, tools: ['search'], state: 'drop', interrupts: 'refuse', limits: { runs: '5/m' } }],
   })
   await run(one, one.alice, 't1')
   const [line] = await one.said(1)
-  t.same(line?.['terms'], ['state', 'tools', 'limits.runs'])
+  t.same(line?.['terms'], ['state', 'tools', 'interrupts', 'limits.runs'])
   t.match(line, { enforced: { ruling: 'permitted' }, shadow: { ruling: 'permitted' } })
 })
 

@@ -85,6 +85,7 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['a tool without a name', { ...INFO, tools: [''] }, ['tools.0', '""', 'must not be empty']],
   ['a header without a name', { ...INFO, headers: [''] }, ['headers.0', '""', 'must not be empty']],
   ['another state', { ...INFO, state: 'keep' }, ['state', '"state"', 'is not a choice', 'write pass or drop']],
+  ['other answers', { ...INFO, interrupts: 'drop' }, ['interrupts', '"interrupts"', 'is not a choice', 'write pass or refuse']],
   ['other tools', { ...INFO, tools: 'none' }, ['tools', '"tools"', 'is not a choice', 'write pass, drop or a list of the names that pass']],
   ['a header that does not pass', { ...INFO, headers: ['x-tenant', 'X-Other'] }, ['headers', '"headers"', 'X-Other is not in forwardHeaders', 'add it there, or remove it']],
   ['requests without a time', { ...INFO, limits: { requests: 60 } }, ['limits.requests', '"requests"', 'is not a rate', RATE]],
@@ -124,6 +125,7 @@ for (const [key, value] of [
   ['forwardedProps', []],
   ['state', 'pass'],
   ['tools', 'pass'],
+  ['interrupts', 'refuse'],
   ['headers', []],
   ['limits', {}],
 ] as const) {

@@ -270,6 +270,24 @@ void test('a rule of which what passes never counts, because an earlier one allo
   t.end()
 })
 
+void test('interrupts that are refused on one route, and can be answered on another', (t) => {
+  const threads = { threads: ['own', 'unknown'] }
+  const on = (routes: readonly string[], more: Part = {}): Part => ({ routes, allow: ['signed-in'], ...threads, ...more })
+  const refuse = { interrupts: 'refuse' }
+  const message = (routes: string) =>
+    new RegExp(
+      `^rules: interrupts are refused on other routes, but no rule refuses them on ${routes} \\(write interrupts: refuse for`,
+    )
+  says(t, warned([on(['agent/run'], refuse), on(['agent/suggest'])]), [message('agent/suggest')])
+  says(t, warned([on(['agent/run'], refuse), on(['agent/connect', 'agent/suggest'])]), [message('agent/connect, agent/suggest')])
+  t.same(warned([on(['agent/run', 'agent/suggest'], refuse)]), [], 'refused on both')
+  t.same(warned([on(['agent/run'], refuse), INFO]), [], 'another route carries none')
+  t.same(warned([on(['agent/run'], refuse), on(['agent/suggest'], { allow: [] })]), [], 'a closed one neither')
+  const approvers = on(['agent/run'], { roles: ['approver'], interrupts: 'pass' })
+  t.same(warned([approvers, on(['agent/run', 'agent/suggest'])], refuse), [], 'refused by the file')
+  t.end()
+})
+
 void test('a rule that comes first, or opens something more, is no cause', (t) => {
   const narrow = { ...CHAT, roles: ['member'], tools: 'drop' }
   t.same(warned([narrow, CHAT]), [], 'the narrow one first')

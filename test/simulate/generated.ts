@@ -93,6 +93,7 @@ function madeRule(draw: Draw, name: string): Rule {
       tools: 'all',
       messages: OPEN_BODIES.messages,
       headers: null,
+      interrupts: draw.chance(20) ? 'refuse' : 'pass',
     },
     limits: draw.chance(20) ? { runs: 'off' } : {},
   })

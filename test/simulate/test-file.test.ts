@@ -59,7 +59,7 @@ for (const [what, parts, message] of [
   [
     'a list about a thread',
     { tests: [{ name: 'a', as: 'alice', lists: [], thread: 't' }] },
-    /method, agent, thread, leaves or messages without route/,
+    /method, agent, thread, leaves, messages or answers without route/,
   ],
   ['agents of nothing', { tests: [{ name: 'a', as: 'alice', agents: [] }] }, /agents without of/],
   ['agents of others', { tests: [{ name: 'a', as: 'alice', agents: ['a'], of: ['b'] }] }, /tests\.0\.agents: a is not in of/],
@@ -246,5 +246,24 @@ void test('agents are those that /info tells of', (t) => {
     ruled(rules.slice(1)),
   )
   t.match(closed, [/expected the agents nothing; got refused: 403 not-allowed/])
+  t.end()
+})
+
+void test('a test may say that the body answers an interrupt', (t) => {
+  const chat = { name: 'chat', routes: ['agent/run'], allow: ['signed-in'], threads: ['own', 'unknown'], interrupts: 'refuse' }
+  const run = { name: 'a', as: 'alice', route: 'agent/run', thread: 't' }
+  const expect = { outcome: 'refused', reason: 'interrupt-answer-not-allowed', rule: 'chat' }
+  const tests = [
+    { ...run, expect: 'permitted' },
+    { ...run, answers: true, expect },
+    { ...run, answers: true, expect: 'permitted' },
+  ]
+  t.match(outcome(text({ tests, policy: 'policy.yaml' }), {}, ruled([chat])), [
+    [],
+    [],
+    [/got refused: 403 not-allowed \(interrupt-answer-not-allowed\) by "chat"/],
+  ])
+  t.match(outcome(text({ tests: [{ ...INFO, answers: true }] })), [/tests\.0\.answers: is only for agent\/run, agent\/connect/])
+  t.match(outcome(text({ tests: [{ ...run, answers: false, expect: 'permitted' }] })), [/tests\.0\.answers: must be true/])
   t.end()
 })

@@ -74,7 +74,7 @@ const ALICE = user('alice')
 /** Everything is open to whoever is signed in: what is refused is refused for what it says. */
 const OPEN = rule({
   threads: ['own', 'unknown'],
-  passes: { ...OPEN_BODIES, forwardedProps: new Set(['tenant']), headers: null },
+  passes: { ...OPEN_BODIES, forwardedProps: new Set(['tenant']), headers: null, interrupts: 'pass' },
 })
 const RULES = rulesOf(Object.fromEntries(ROUTE_IDS.map((id) => [id, [OPEN]])))
 
@@ -212,7 +212,10 @@ export function makeGateUnderTest(
     rules: RULES,
     enforcement: facts.enforcement,
     authentication,
-    readBody: makeReadBody({ limits: LIMITS, ...budgets, onDropped: () => {}, metrics: METRICS }, RULES),
+    readBody: makeReadBody(
+      { limits: LIMITS, ...budgets, onDropped: () => {}, metrics: METRICS, audit: { interruptContent: false } },
+      RULES,
+    ),
     authorize: makeAuthorization({
       records,
       claiming: makeClaiming({ store: STORE, runs, metrics: METRICS, clock }),

@@ -17,7 +17,7 @@ export function rule(more: Partial<Rule> = {}): Rule {
     threads: null,
     onlyUserScoped: false,
     hides: false,
-    passes: { ...OPEN_BODIES, headers: null },
+    passes: { ...OPEN_BODIES, headers: null, interrupts: 'pass' },
     limits: {},
     ...more,
   }

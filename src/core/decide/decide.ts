@@ -93,8 +93,17 @@ export function decide(descriptor: RouteDescriptor, principal: Principal, rules:
   return decideMatched(matchRules(descriptor, principal, rules, facts), descriptor, facts)
 }
 
-/** A denying rule wins over allow rules. A rule that cannot be evaluated denies. Without an allow rule, access is denied. */
+/** The rule that allows a run says whether it may answer interrupts. This is not about owners, so `observe` enforces it, too. */
 export function decideMatched(match: RuleMatch, descriptor: RouteDescriptor, facts: Facts): Permit | Refusal | Need {
+  const decision = decideAccess(match, descriptor, facts)
+  if (descriptor.answers === undefined || decision.outcome === 'refused' || !('rule' in decision)) return decision
+  const { rule } = decision
+  if (rule.passes.interrupts === 'pass') return decision
+  return refusedBy(match.rules, descriptor.route, 'interrupt-answer-not-allowed', rule)
+}
+
+/** A denying rule wins over allow rules. A rule that cannot be evaluated denies. Without an allow rule, access is denied. */
+function decideAccess(match: RuleMatch, descriptor: RouteDescriptor, facts: Facts): Permit | Refusal | Need {
   const { route, ids } = descriptor
   const { principal, rules, failed, denying, allowing } = match
   if (match.route !== route || match.agentId !== ids.agentId || match.userScoped !== facts.userScoped) {

@@ -53,6 +53,8 @@ export interface RuleLimits {
 export interface Passes extends BodyPolicy {
   /** Names of the configured `forwardHeaders` that pass, in lower case; null for all. */
   readonly headers: ReadonlySet<string> | null
+  /** Whether a run may answer interrupts: `refuse` refuses the whole run. */
+  readonly interrupts: 'pass' | 'refuse'
 }
 
 /** The first matching allow rule decides which fields are forwarded. */

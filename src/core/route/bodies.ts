@@ -3,6 +3,7 @@ import type { RouteDescriptor } from './classify.ts'
 import { closeKeys, type DroppedKeys } from './closed-keys.ts'
 import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'
+import { answersIn } from './interrupt-answers.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { applyMessageRules, type MessageRules } from './message-rules.ts'
 import { isRefusal, refuse, type Refusal } from '../reasons.ts'
@@ -45,8 +46,20 @@ export interface CheckedIds {
 /** The SDKs and the runtime write these into paths: `../../OTHER/runs/R` would end another user's run, `..` leave the route. */
 const RUN_ID_KEYS = ['runId', 'parentRunId', 'clientEventId']
 
+/** What the audit keeps of a body. */
+export interface AuditedContent {
+  /** Whether answers to interrupts come with their content. */
+  readonly interruptContent: boolean
+}
+
+const NO_CONTENT: AuditedContent = { interruptContent: false }
+
 /** @param value the body from the strict reader */
-export function checkIds(descriptor: RouteDescriptor, value: JsonObject): CheckedIds | Refusal {
+export function checkIds(
+  descriptor: RouteDescriptor,
+  value: JsonObject,
+  { interruptContent } = NO_CONTENT,
+): CheckedIds | Refusal {
   const { route, ids } = descriptor
   const named = (key: string): Json | undefined => (route.body.keys.includes(key) ? value[key] : undefined)
   const agentId = named('agentId')
@@ -69,7 +82,11 @@ export function checkIds(descriptor: RouteDescriptor, value: JsonObject): Checke
   }
   const threadId = named('threadId')
   if (!isThreadId(threadId)) return refuse('thread-id-invalid')
-  return { outcome: 'checked', descriptor: { ...descriptor, ids: { ...ids, threadId } } }
+  const about = { ...descriptor, ids: { ...ids, threadId } }
+  if (!route.body.keys.includes('resume')) return { outcome: 'checked', descriptor: about }
+  const answers = answersIn(value, interruptContent)
+  if (answers === 'too-many') return refuse('interrupt-answers-too-many')
+  return { outcome: 'checked', descriptor: answers.length === 0 ? about : { ...about, answers } }
 }
 
 export interface PassingBody {

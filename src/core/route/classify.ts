@@ -1,6 +1,7 @@
 /** Finds the route of a canonical target. A fixed path wins over a path with an id: `/threads/clear` is never a thread. */
 import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from '../reasons.ts'
+import type { InterruptAnswer } from './interrupt-answers.ts'
 import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
 import { largest } from '../json/extremes.ts'
 
@@ -14,6 +15,8 @@ export interface RouteDescriptor {
   readonly ownerOnly?: true
   /** The user whose own grant the body revokes; absent if the body names a group. */
   readonly leaver?: string
+  /** What the body answers; absent if it answers no interrupt. */
+  readonly answers?: readonly InterruptAnswer[]
 }
 
 const ID_GRAMMARS: Readonly<

@@ -80,6 +80,11 @@ export const decisionSchema = z
     method: z.string().nullable(),
     agent: z.string().nullable(),
     thread: z.string().nullable(),
+    interrupts: z
+      .array(z.strictObject({ id: z.string().nullable(), answer: z.enum(['approved', 'refused', 'cancelled', 'answered']) }))
+      .readonly()
+      .nullable()
+      .describe('The answers to interrupts in the body, without their content.'),
     transport: z.string(),
     scope: z.string(),
     facts: z.looseObject({}),

@@ -4,6 +4,7 @@ import { mostBody, mostBodyOfAny } from '../../core/decide/decide.ts'
 import type { RuleMatch, Rules } from '../../core/decide/rules.ts'
 import {
   checkIds,
+  type AuditedContent,
   configuredBody,
   isBodyOptional,
   MAX_TOP_MEMBERS,
@@ -53,6 +54,7 @@ export interface PayloadParts {
   readonly reading: SharedBudget
   readonly onDropped: (kind: DroppedKind, name: string) => void
   readonly metrics: RequestMetrics
+  readonly audit: AuditedContent
 }
 
 export type ReadRequestBody = (request: Classified, message: IncomingMessage) => ReadBody | Refusal | Promise<ReadBody | Refusal>
@@ -301,7 +303,7 @@ function checkBody(
   // A chunked body may turn out to be empty.
   if (hold.bytes === 0 && isBodyOptional(route)) return without(descriptor, 'body-not-json', hold)
   if (reading.outcome === 'refused') return reading
-  const ids = checkIds(descriptor, reading.value)
+  const ids = checkIds(descriptor, reading.value, parts.audit)
   if (ids.outcome === 'refused') return ids
   hold.source = reading
   return {

@@ -101,6 +101,11 @@ export function recordText(record: NonNullable<OwnerRecord>, relation: Relation,
     : `belongs to ${record.owner}: ${relationText(relation)}. It is ${shared}; ${idle.why}`
 }
 
+/** The ids are the caller's text, so they are left out. */
+export function answersText({ answers }: Pick<RouteDescriptor, 'answers'>): string | null {
+  return answers === undefined ? null : `the body answers interrupts: ${listText(answers.map(({ answer }) => answer))}`
+}
+
 export const GRANTED = { read: 'reading', write: 'writing' } as const
 
 const ACTS: Readonly<Record<string, string>> = { 'agent/run': 'running an agent', 'agent/stop': 'stopping a run' }

@@ -7,7 +7,7 @@ import type { Target } from '../../core/route/target.ts'
 import type { Trace } from '../../core/decide/trace.ts'
 import type { Policy } from '../../policy/compile.ts'
 import type { Explanation, Question } from './explain.ts'
-import { placeOf, limitText, idleGrant, idleText } from './decision-text.ts'
+import { answersText, placeOf, limitText, idleGrant, idleText } from './decision-text.ts'
 import { configuredBody } from '../../core/route/bodies.ts'
 import type { Permit } from '../../core/decide/decide.ts'
 
@@ -108,6 +108,8 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
     descriptor === null || principal === null || facts === null ? null : idleGrant(facts, descriptor, principal, policy.rules)
   if (idle !== null) notes.push(idleText(idle))
   const { id, own } = descriptor?.route ?? {}
+  const answers = descriptor === null ? null : answersText(descriptor)
+  if (answers !== null) notes.push(answers)
   const unknown = trace?.relation === 'unknown' && facts?.record === null
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')

@@ -108,6 +108,7 @@ function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forward
     ...(keys.includes('state') ? { state: passes.state } : {}),
     ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : listText([...passes.tools].sort()) } : {}),
     ...(keys.includes('messages') ? { messages: messagesText(passes.messages) } : {}),
+    ...(keys.includes('resume') ? { interrupts: passes.interrupts } : {}),
     ...(forwardHeaders.length === 0 ? {} : { headers: listText(forward) }),
   }
 }

@@ -21,6 +21,7 @@ const BY_RULES: ReadonlySet<string> = new Set<Reason>([
   'agent-not-allowed',
   'denied-by-rule',
   'rule-failed',
+  'interrupt-answer-not-allowed',
   'upstream-not-user-scoped',
   'thread-foreign',
   'thread-unknown',

@@ -1,6 +1,6 @@
 /** A line of the audit log, decided again, as data for scripts. */
 import type { Policy } from '../../policy/compile.ts'
-import { idleGrant, idleText } from './decision-text.ts'
+import { answersText, idleGrant, idleText } from './decision-text.ts'
 import { outcomeData, principalData, triedData } from './explanation.ts'
 import type { replay, Replayed } from './replay.ts'
 
@@ -26,8 +26,10 @@ export function replayedData({ then, trace, same, samePolicy }: Replayed, record
 export function notesOn({ trace, same, samePolicy, then }: Replayed, recorded: Recorded, { rules }: Policy): readonly string[] {
   const { descriptor, principal, facts } = recorded
   const idle = descriptor === null || principal === null ? null : idleGrant(facts, descriptor, principal, rules)
+  const answers = descriptor === null ? null : answersText(descriptor)
   return [
     ...(idle === null ? [] : [idleText(idle)]),
+    ...(answers === null ? [] : [answers]),
     ...(samePolicy ? [] : ['the line contains only the claims that the policy of that time compares']),
     ...(same === null && trace?.decision.outcome !== 'needs' ? [`${then.reason} does not come from a rule`] : []),
   ]

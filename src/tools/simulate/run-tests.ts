@@ -67,18 +67,23 @@ interface Traced extends Pick<Trace, 'relation'> {
   readonly roles?: readonly string[]
 }
 
-/** A test of a caller who leaves a thread has a body that names its caller. */
+/** A test says what else the body of its request has. */
 function trace(
   descriptor: RouteDescriptor,
   name: string,
   { principals, threads, policy, threadAccess }: TestContext,
-  { leaves, messages }: Pick<Test, 'leaves' | 'messages'> = {},
+  { leaves, answers, messages }: Pick<Test, 'leaves' | 'answers' | 'messages'> = {},
 ): Traced {
   const principal = principals.get(name)
   if (principal === null || principal === undefined) return { decision: refuse('credential-missing'), tried: [], relation: null }
   const { threadId } = descriptor.ids
   const facts = threadId === undefined ? threadAccess : { ...threadAccess, record: threads.get(threadId) ?? null }
-  const traced = traceOf(leaves === true ? { ...descriptor, leaver: principal.id } : descriptor, principal, policy.rules, facts)
+  const asked: RouteDescriptor = {
+    ...descriptor,
+    ...(leaves === true ? { leaver: principal.id } : {}),
+    ...(answers === true ? { answers: [{ id: null, answer: 'answered' }] } : {}),
+  }
+  const traced = traceOf(asked, principal, policy.rules, facts)
   return messages === undefined ? traced : withMessages(traced, messages)
 }
 

@@ -183,6 +183,8 @@ function checkTest(test: TestOfFile, at: number, { principals, threads }: TestFi
     fault('leaves', 'is only for route: threads/grants with method: DELETE', 'remove it')
   if (test.messages !== undefined && !rows.every((row) => row.body.keys.includes('messages')))
     fault('messages', 'is only for agent/run, agent/connect and agent/suggest', 'remove it')
+  if (test.answers === true && !rows.every((row) => row.body.keys.includes('resume')))
+    fault('answers', 'is only for agent/run, agent/connect and agent/suggest', 'remove it')
   const about = rows.filter((row) => row.thread !== undefined)
   if (about.length > 0 && test.thread === undefined) fault('route', `${about[0]?.id ?? ''} is about a thread`, 'add thread:')
   if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')

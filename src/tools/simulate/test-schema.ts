@@ -84,6 +84,10 @@ const policyTest = z
       .array(z.string())
       .optional()
       .describe('With messages: the roles of the messages that are forwarded, in their order.'),
+    answers: z
+      .literal(true, 'must be true | write true, or remove it')
+      .optional()
+      .describe('On agent/run, agent/connect and agent/suggest: the body answers an interrupt.'),
     expect: expectation.optional().describe('The expected decision.'),
     lists: z.array(thread).optional().describe('Instead of route and expect: exactly the threads in the list of the caller.'),
     agents: z
@@ -103,9 +107,9 @@ const policyTest = z
   .refine(({ messages, forwards }) => forwards === undefined || messages !== undefined, 'has forwards without messages')
   .refine(({ agents, of }) => (agents === undefined) === (of === undefined), 'has agents without of, or of without it')
   .refine(
-    ({ expect, method, agent: named, thread: about, leaves, messages }) =>
-      expect !== undefined || [method, named, about, leaves, messages].every((one) => one === undefined),
-    'has method, agent, thread, leaves or messages without route',
+    ({ expect, method, agent: named, thread: about, leaves, messages, answers }) =>
+      expect !== undefined || [method, named, about, leaves, messages, answers].every((one) => one === undefined),
+    'has method, agent, thread, leaves, messages or answers without route',
   )
 
 export const testSchema = z
