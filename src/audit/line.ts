@@ -32,6 +32,8 @@ export interface AuditedRequest {
   readonly scope: string
   /** Undefined before authentication, and where that failed. */
   readonly principal: Principal | undefined
+  /** Where the credential was sent; null without one, and where authentication failed. */
+  readonly credential: 'header' | 'cookie' | null
   /** Null where no route was found. */
   readonly descriptor: RouteDescriptor | null
   /** Milliseconds from the head of the request to the decision; null for an unreadable request. */
@@ -80,6 +82,7 @@ export interface AuditLine {
   readonly requestId: string
   readonly client: string | null
   readonly principal: AuditedPrincipal | null
+  readonly credential: 'header' | 'cookie' | null
   /** `none` where no route was found. */
   readonly route: string
   readonly method: string | null
@@ -121,6 +124,7 @@ export function auditLine({ time, request, facts, decision, configuration }: Aud
     requestId: request.id,
     client: isAddress(request.client) ? request.client : null,
     principal: principal === undefined ? null : principalOf(principal, configuration.claimPointers),
+    credential: request.credential,
     route: descriptor?.route.id ?? 'none',
     method: descriptor?.route.method ?? null,
     agent: descriptor?.ids.agentId ?? null,

@@ -38,7 +38,7 @@ export function makeDecisionRecorder({ metrics, audit, recent, log, clock, curre
   return {
     take(snapshot, { head, record }, outcome) {
       const { id: requestId } = head
-      const { descriptor, principal, observed, facts } = record
+      const { descriptor, principal, credential, observed, facts } = record
       const route: RouteLabel = descriptor?.route.id ?? 'none'
       const scope = record.upstream?.scope ?? ''
       metrics.decided(route, outcome === 'permitted' ? outcome : outcome.reason)
@@ -49,7 +49,16 @@ export function makeDecisionRecorder({ metrics, audit, recent, log, clock, curre
       if (isKept) {
         const latency = performance.now() - head.startedAt
         write(snapshot, policy.claimPointers, {
-          request: { id: requestId, client: head.address, transport: record.client, scope, principal, descriptor, latency },
+          request: {
+            id: requestId,
+            client: head.address,
+            transport: record.client,
+            scope,
+            principal,
+            credential,
+            descriptor,
+            latency,
+          },
           facts: facts ?? snapshot.factsOf(record.upstream?.key ?? ''),
           decision: { outcome, rule: record.rule, observed, hidden: record.hidden },
         })
@@ -64,7 +73,14 @@ export function makeDecisionRecorder({ metrics, audit, recent, log, clock, curre
       metrics.decided('none', refusal.reason)
       if (!isKept) return
       const snapshot = current()
-      const nothing = { transport: 'multi-route', scope: '', principal: undefined, descriptor: null, latency: null } as const
+      const nothing = {
+        transport: 'multi-route',
+        scope: '',
+        principal: undefined,
+        credential: null,
+        descriptor: null,
+        latency: null,
+      } as const
       write(snapshot, [], {
         request: { id: requestId, client, ...nothing },
         facts: snapshot.factsOf(''),

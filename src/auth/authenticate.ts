@@ -1,4 +1,4 @@
-/** Turns the Authorization header into a principal, before any other check (docs/contributing/specification-map.md, "Authentication" 1-5). */
+/** Turns a bearer token into a principal, before any other check (docs/contributing/specification-map.md, "Authentication" 1-5). */
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
@@ -13,6 +13,8 @@ export interface Authenticated {
   readonly outcome: 'authenticated'
   readonly principal: Principal
   readonly credential: Credential | null
+  /** Null without a credential. */
+  readonly sentIn: 'header' | 'cookie' | null
 }
 
 /** The caller, or a refusal: 401, 400, or 503 without keys. Synchronous if cached; `connection` saves computing a digest. */
@@ -84,7 +86,7 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     const user = userOf(issuer.key, issuer.config, verified.claims, clock(), issuer.clockTolerance)
     if (isRefusal(user)) return user
     const { user: principal, credential: own, end, isClient } = user
-    const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own }
+    const authenticated: Authenticated = { outcome: 'authenticated', principal, credential: own, sentIn: 'header' }
     // An introspection answer is valid for a configured time, a signed token until its end.
     const until = asked ? Math.min(end, clock() + (issuer.introspection?.cacheFor ?? 0)) : end
     const result: CachedResult = { authenticated, isClient, issuer, keysVersion, until }
@@ -127,7 +129,7 @@ function usesIntrospection({ config }: Issuer, token: string): boolean {
 }
 
 function withoutCredential(principal: Principal): Authenticated {
-  return { outcome: 'authenticated', principal, credential: null }
+  return { outcome: 'authenticated', principal, credential: null, sentIn: null }
 }
 
 export function bearerToken(authorization: string | undefined): { readonly token: string } | Refusal {

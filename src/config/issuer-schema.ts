@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { isFetchable } from '../core/wire/addresses.ts'
 import { isPointer } from '../core/json/pointer.ts'
+import { COOKIE_NAME } from '../core/wire/cookies.ts'
 import { ALGORITHMS, isSecretAlgorithm } from '../jwt/algorithms.ts'
 import { tokenTypeName } from '../jwt/claims.ts'
 import { duration, text } from '../document/quantities.ts'
@@ -42,6 +43,32 @@ const introspection = z
   })
   .describe('For opaque tokens: the gateway asks the issuer about each token. At most one issuer.')
 
+/** A credential cookie is opt-in: browsers add it to requests of any page. */
+const credential = z
+  .strictObject({
+    header: z
+      .boolean()
+      .optional()
+      .describe('Accepts its tokens in the Authorization header; by default only if there is no cookie.'),
+    cookie: z
+      .string()
+      .regex(
+        COOKIE_NAME,
+        'is not a cookie name | write __Host-session: letters, digits, no spaces, quotes, commas or equal signs',
+      )
+      .max(256, 'is too long | at most 256 characters')
+      .optional()
+      .describe('Accepts its tokens in the cookie of this name, from pages of listen.publicOrigins and cors.origins only.'),
+  })
+  .refine(({ header, cookie }) => header !== false || cookie !== undefined, 'accepts no token | write cookie, or header: true')
+  .prefault({})
+  .describe('Where callers send its tokens.')
+
+/** True if the issuer's tokens are accepted in the Authorization header. */
+export function takesHeader({ header, cookie }: z.output<typeof credential>): boolean {
+  return header ?? cookie === undefined
+}
+
 export const issuerSchema = z
   .strictObject({
     issuer: exactName.describe('The `iss` of its tokens; with discovery also the URL of its metadata.'),
@@ -52,6 +79,7 @@ export const issuerSchema = z
       .min(1, 'must name at least one algorithm')
       .optional()
       .describe('The accepted signature algorithms. Omit it to introspect every token.'),
+    credential,
     jwksUri: z.url().optional().describe('The URL of the key set, instead of discovery.'),
     publicKeyFile: text.optional().describe('A PEM file with one public key, instead of discovery.'),
     secretFile: text.optional().describe('A file with the shared secret of HS256, HS384 or HS512.'),

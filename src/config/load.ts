@@ -14,6 +14,7 @@ import {
 } from '../document/document.ts'
 import { inOrder, type Fault } from '../document/fault.ts'
 import type { Sources } from '../document/sources.ts'
+import { checkCookies } from './cookie-faults.ts'
 import { isStorePlaced, placeDataFiles } from './data-folder.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
 import { checkListeners, checkMounts } from './mount-faults.ts'
@@ -66,6 +67,7 @@ export function loadConfig(file: string, environment: NodeJS.ProcessEnv, sources
     if (parsed.ok) {
       checkListeners(parsed.value, report)
       checkMounts(parsed.value, report)
+      checkCookies(parsed.value, report)
     }
     checkHeaders(filled.value, report)
   })

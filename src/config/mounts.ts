@@ -34,6 +34,8 @@ export interface Mount {
   readonly transport: UpstreamKind | 'auto'
   readonly userScoped: boolean
   readonly forwardAuthorization: boolean
+  /** Names of credential cookies. */
+  readonly forwardCookies: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   /** In milliseconds; 0 for none. */
   readonly timeouts: { readonly connect: number; readonly headers: number; readonly body: number }

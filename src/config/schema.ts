@@ -5,6 +5,7 @@ import { identitySchema } from './identity-schema.ts'
 import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
 import { MAX_VALUES } from '../core/json/read.ts'
+import { isLoopbackHost } from '../core/wire/addresses.ts'
 import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size, text } from '../document/quantities.ts'
 import { policyReference } from './policy-file.ts'
 import { listenTlsSchema } from './tls-schema.ts'
@@ -59,6 +60,10 @@ export const configSchema = z
           )
           .default([])
           .describe('Networks of proxies whose X-Forwarded-For the gateway trusts for the client address.'),
+        publicOrigins: z
+          .array(z.string().refine(isOwnOrigin, 'is not an own origin | write https://chat.example.com; http only for loopback'))
+          .default([])
+          .describe('The origins at which browsers reach the gateway, for cookie sessions. No header of a request changes them.'),
         tls: listenTlsSchema.optional(),
       })
       .prefault({})
@@ -111,9 +116,7 @@ export const configSchema = z
         mode: z
           .enum(['required', 'optional', 'off'])
           .default('required')
-          .describe(
-            'optional: callers without an Authorization header are anonymous. off: no authentication, all callers are one user.',
-          ),
+          .describe('optional: callers without a credential are anonymous. off: no authentication, all callers are one user.'),
         clockTolerance: duration.prefault('30s').describe('The allowed clock difference for the times in a token.'),
         tokenCache: z.int().min(0).default(10_000).describe('How many verified tokens the gateway caches; 0 for none.'),
         issuers: z
@@ -282,6 +285,11 @@ export const configSchema = z
 /** `*`, or an origin as browsers write it (RFC 6454 §6.2): no wildcard, path or default port. */
 function isOrigin(text: string): boolean {
   return text === '*' || (AUTHORITY_URL.test(text) && URL.canParse(text) && new URL(text).origin === text)
+}
+
+/** Browsers send Sec-Fetch-Site, which cookie sessions need, only to https and to loopback addresses (Secure Contexts §3.1). */
+function isOwnOrigin(text: string): boolean {
+  return text !== '*' && isOrigin(text) && (text.startsWith('https:') || isLoopbackHost(new URL(text).hostname))
 }
 
 /** A configuration that passed the schema: durations in milliseconds, sizes in bytes, base paths `''` or `/a/b`. */

@@ -25,6 +25,11 @@ export function checkForUnused(config: Config, isWritten: IsWritten, warn: Repor
   if (cors.origins.length === 0 && cors.credentials) {
     unused(['cors', 'credentials'], 'without cors.origins', 'name the origins, or remove this key')
   }
+  const hasCookie = Object.values(authentication.issuers).some(({ credential }) => credential.cookie !== undefined)
+  if (config.listen.publicOrigins.length > 0 && !hasCookie) {
+    const hint = 'write credential: { cookie: NAME } for an issuer, or remove this key'
+    unused(['listen', 'publicOrigins'], 'without a credential cookie', hint)
+  }
   if (config.listen.fd !== undefined) {
     for (const key of ['host', 'port'])
       unused(['listen', key], 'with listen.fd', 'write it in the .socket unit, and remove this key')

@@ -20,6 +20,10 @@ const reaching = {
   ca: text.optional().describe('A PEM file with the private CA of the upstream; the same as tls.ca.'),
   tls: upstreamTlsSchema.optional(),
   forwardAuthorization: z.boolean().default(true).describe("Whether the gateway forwards the caller's Authorization header."),
+  forwardCookies: z
+    .array(z.string())
+    .default([])
+    .describe('Credential cookies that the gateway forwards after it has verified them. It forwards no other cookie.'),
   headers: z
     .record(
       z.string().regex(/^[!#$%&'*+\-.^`|~0-9A-Za-z]+$/, 'is not a header name'),

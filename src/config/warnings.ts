@@ -110,7 +110,16 @@ export function checkForWarnings(config: Config, { value: written, referenced }:
   if (config.authentication.mode === 'off') {
     warn(['authentication', 'mode'], 'off: no caller is authenticated, all callers are one user')
   }
-  for (const [key, issuer] of Object.entries(config.authentication.issuers)) {
+  const { cors } = config
+  const issuers = Object.entries(config.authentication.issuers)
+  if (cors.origins.length > 0 && !cors.credentials && issuers.some(([, { credential }]) => credential.cookie !== undefined)) {
+    warn(
+      ['cors', 'credentials'],
+      'false: pages of cors.origins cannot use the credential cookie',
+      'write credentials: true if they should; they must be of the same site as the gateway',
+    )
+  }
+  for (const [key, issuer] of issuers) {
     const at = ['authentication', 'issuers', key]
     if (issuer.insecureHttp) {
       warn([...at, 'insecureHttp'], 'anyone on the network path to the issuer can forge tokens for every user')

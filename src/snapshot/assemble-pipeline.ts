@@ -1,5 +1,5 @@
 /** Puts the phases of a pipeline together, for one configuration and policy. */
-import type { Authenticate } from '../auth/authenticate.ts'
+import type { AuthenticateRequest } from '../auth/request-credentials.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
@@ -71,7 +71,7 @@ export interface RequestMemory {
 export interface PipelineSettings {
   readonly config: Config
   readonly policy: Policy
-  readonly authenticate: Authenticate
+  readonly authenticate: AuthenticateRequest
   readonly identity: Identity
   readonly records: OwnerRecords
   readonly handles: ReadonlyMap<string, UpstreamHandle>
@@ -136,7 +136,8 @@ function bindUpstream(
   const facts = standingFacts(mount, config)
   const observing = config.enforcement === 'observe'
   const forward = config.forwardHeaders.map((name) => name.toLowerCase())
-  const headerRules = { server: headers, forward, forwardAuthorization: mount.forwardAuthorization }
+  const { forwardAuthorization, forwardCookies } = mount
+  const headerRules = { server: headers, forward, forwardAuthorization, forwardCookies }
   const identity = settings.identity.headersTo(mount)
   const settlement = makeSettlement(store, scope, clock, metrics, log, observing ? store : null)
   const forwarder = makeForwarder({

@@ -1,6 +1,7 @@
 /** What depends on configuration and policies. A request keeps its snapshot (docs/contributing/invariants.md, 8). */
 import { makeAuthenticate } from '../auth/authenticate.ts'
 import { userOf } from '../auth/claim-rules.ts'
+import { acceptsLess, makeAuthenticateRequest } from '../auth/request-credentials.ts'
 import { makeIssuers, type Issuer } from '../auth/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
@@ -113,7 +114,8 @@ export function makeSnapshot(
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, config.enforcement)
   const { mode, tokenCache } = config.authentication
-  const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
+  const verify = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
+  const authenticate = makeAuthenticateRequest(verify, config)
   const sayDropped = {
     'body-key': onceByName((name) =>
       log.info({ name }, 'dropped a body field: to forward it, name it under forwardedProps of the policy'),
@@ -131,8 +133,11 @@ export function makeSnapshot(
     if (from === snapshot) return { principal, mount: mountOf(upstreamKey) }
     const before = from.mountOf(upstreamKey)
     if (mount === undefined || mount.agentId !== before.agentId || mount.scope !== before.scope) return null
-    const otherKeys = principal.kind === 'user' && keysOf(from, principal.issuer) !== keysOf(snapshot, principal.issuer)
-    const known = otherKeys ? null : stillAuthenticated(principal, config, clock())
+    const isOther =
+      principal.kind === 'user' &&
+      (keysOf(from, principal.issuer) !== keysOf(snapshot, principal.issuer) ||
+        acceptsLess(from.prepared.config, config, principal.issuer))
+    const known = isOther ? null : stillAuthenticated(principal, config, clock())
     return known === null ? null : { principal: known, mount }
   }
 

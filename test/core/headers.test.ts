@@ -8,7 +8,12 @@ const HOST: [string, string] = ['Host', 'gateway']
 const HOP_BY_HOP = ['connection', 'keep-alive', 'proxy-authenticate', 'proxy-authorization', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'http2-settings'] // oxfmt-ignore
 const BUILT_IN = ['accept', 'accept-language', 'user-agent', 'traceparent', 'tracestate']
 const capital = (name: string) => name.replace(/(?:^|-)[a-z]/g, (letter) => letter.toUpperCase())
-const rules = { server: { 'x-service': 's', authorization: 'Bearer service' }, forward: ['x-app'], forwardAuthorization: true }
+const rules = {
+  server: { 'x-service': 's', authorization: 'Bearer service' },
+  forward: ['x-app'],
+  forwardAuthorization: true,
+  forwardCookies: [],
+}
 
 void test('only named headers go upstream, and the server’s win', (t) => {
   const caller = lines(
@@ -24,14 +29,14 @@ void test('only named headers go upstream, and the server’s win', (t) => {
     'x-service': 's',
     authorization: 'Bearer service',
   })
-  const plain = { server: {}, forward: [], forwardAuthorization: true }
+  const plain = { server: {}, forward: [], forwardAuthorization: true, forwardCookies: [] }
   t.equal(upstreamHeaders(caller, plain, {})['authorization'], 'Bearer caller')
   t.notOk('authorization' in upstreamHeaders(caller, { ...plain, forwardAuthorization: false }, {}))
   t.end()
 })
 
 void test('a few names pass without being configured', (t) => {
-  const none = { server: {}, forward: [], forwardAuthorization: false }
+  const none = { server: {}, forward: [], forwardAuthorization: false, forwardCookies: [] }
   const kept = Object.fromEntries(BUILT_IN.map((name) => [name, `a ${name}`]))
   const caller = lines(...BUILT_IN.map((name): [string, string] => [capital(name), `a ${name}`]))
   t.strictSame(upstreamHeaders(caller, none, {}), { ...kept, 'accept-encoding': 'identity' })
@@ -47,7 +52,7 @@ void test('a few names pass without being configured', (t) => {
 void test('Authorization and Content-Type follow rules of their own, even where forwardHeaders names them', (t) => {
   const forward = ['authorization', 'content-type', 'x-app']
   const caller = lines(['Authorization', 'Bearer caller'], ['Content-Type', 'text/plain'], ['X-App', '1'])
-  t.strictSame(upstreamHeaders(caller, { server: {}, forward, forwardAuthorization: false }, {}), {
+  t.strictSame(upstreamHeaders(caller, { server: {}, forward, forwardAuthorization: false, forwardCookies: [] }, {}), {
     'x-app': '1',
     'accept-encoding': 'identity',
   })

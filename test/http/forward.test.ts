@@ -36,7 +36,7 @@ function forwarding() {
     upstream,
     basePath: '/base',
     identity: () => ({}),
-    headerRules: { server: {}, forward: [], forwardAuthorization: true },
+    headerRules: { server: {}, forward: [], forwardAuthorization: true, forwardCookies: [] },
     transport: { suspect: () => {} },
     settlement: { settle: async () => {} } satisfies Settlement,
     answers: makeOpenAnswers(Date.now, makeMetrics().streams),
@@ -175,7 +175,7 @@ void test('only an answer that the other transport would give makes the gateway 
       const forwarder = makeForwarder({
         upstream: upstreamOf(async () => answerOf(status)),
         basePath: '/base',
-        headerRules: { server: {}, forward: [], forwardAuthorization: true },
+        headerRules: { server: {}, forward: [], forwardAuthorization: true, forwardCookies: [] },
         identity: () => ({}),
         transport: { suspect: () => (suspected += 1) },
         settlement: { settle: async () => {} },

@@ -126,7 +126,7 @@ export function makeGateUnderTest(
     // Whatever the upstream answers is not the question here.
     return { outcome: 'failed', refusal: refuse('upstream-unreachable'), maybeSent: true, detail: 'played' }
   })
-  const headerRules = { server: { 'x-server': 'yes' }, forward: ['x-tenant'], forwardAuthorization: true }
+  const headerRules = { server: { 'x-server': 'yes' }, forward: ['x-tenant'], forwardAuthorization: true, forwardCookies: [] }
   const log = makeLog('silent')
   const transport = { facts: assumedFacts(runtime), suspect: () => {} }
   const real = makeForwarder({
@@ -194,7 +194,7 @@ export function makeGateUnderTest(
   const clock = (): number => 0
   const limiter = makeMemoryLimiter()
   const authentication = makeAuthentication({
-    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null }),
+    authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null, sentIn: null }),
     isRevoked: () => false,
     requests: LIMITS.requests,
     limiter,

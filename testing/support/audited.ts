@@ -13,6 +13,7 @@ export const READING: FlatDecision = {
   transport: 'multi-route',
   scope: '',
   principal: user('alice'),
+  credential: 'header',
   claimPointers: [],
   descriptor: descriptor('GET', 'threads/t-1/messages'),
   facts: { userScoped: false, unknownThread: 'claim', enforcement: 'enforce', record: { owner: 'corp:alice', deleted: false } },

@@ -31,6 +31,10 @@ export interface GuardedOptions {
   /** Besides the issuers. */
   readonly authentication?: Part
   readonly answering?: Answering
+  /** Other parts of the configuration. */
+  readonly config?: Part
+  /** Besides its URL and transport. */
+  readonly upstream?: Part
   /** The target, instead of /info. */
   readonly target?: string
 }
@@ -45,7 +49,11 @@ export async function guarded(t: Test, issuers: Readonly<Record<string, Part>>, 
     /^ {2}- (role|permission): (.*)$/gm,
     `  - { issuer: ${Object.keys(issuers)[0] ?? ''}, $1: $2 }`,
   )
-  const { gateway } = await gateBefore(t, upstream.url, { pair, config: { authentication }, policy })
+  const { gateway } = await gateBefore(t, upstream.url, {
+    pair,
+    config: { ...options.config, authentication, ...(options.upstream === undefined ? {} : { upstream: options.upstream }) },
+    policy,
+  })
   const fateOf: Guarded['fateOf'] = async (...lines) => {
     const before = upstream.beginnings()
     const { status, body } = await gateway.ask({ target: options.target ?? '/api/copilotkit/info', lines })

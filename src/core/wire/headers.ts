@@ -1,6 +1,7 @@
 /** Header rules (docs/contributing/specification-map.md, "Authentication" 8; docs/reference/headers.md): configured headers win. */
 import { refuse, type Refusal } from '../reasons.ts'
 import type { Passes } from '../decide/rules.ts'
+import { cookieValues } from './cookies.ts'
 
 /** Usual heads have some twenty lines. A line of a few bytes takes a hundred bytes while its request lives. */
 export const MAX_HEADER_LINES = 200
@@ -93,6 +94,8 @@ export interface UpstreamHeaderRules {
   readonly server: Readonly<Record<string, string>>
   readonly forward: readonly string[]
   readonly forwardAuthorization: boolean
+  /** Names of credential cookies, which were verified. Others could name another user to the upstream. */
+  readonly forwardCookies: readonly string[]
 }
 
 /**
@@ -117,6 +120,8 @@ export function upstreamHeaders(
   }
   const authorization = lines.get('authorization')?.[0]
   if (rules.forwardAuthorization && authorization !== undefined) headers['authorization'] = authorization
+  const cookies = rules.forwardCookies.flatMap((name) => cookieValues(lines, name).map((value) => `${name}=${value}`))
+  if (cookies.length > 0) headers['cookie'] = cookies.join('; ')
   // The gateway can read and rewrite only uncompressed answers.
   headers['accept-encoding'] = 'identity'
   return Object.assign(headers, own, rules.server)

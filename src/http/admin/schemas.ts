@@ -76,6 +76,7 @@ export const decisionSchema = z
       .looseObject({ id: z.string() })
       .nullable()
       .describe('The caller; null before authentication, and where that failed.'),
+    credential: z.enum(['header', 'cookie']).nullable().describe('Where the credential was sent; null without one.'),
     route: z.string().describe('`none` where no route was found.'),
     method: z.string().nullable(),
     agent: z.string().nullable(),

@@ -348,6 +348,8 @@ function lineOf({ raw }: FastifyReply, { head, record, snapshot, trace }: Exchan
     agent: descriptor?.ids.agentId,
     thread: descriptor?.ids.threadId,
     principal: record.principal?.id,
+    // Most credentials come in the header.
+    credential: record.credential === 'cookie' ? record.credential : undefined,
     // An answer that never began has no status, whatever its default is.
     status: raw.headersSent ? raw.statusCode : undefined,
     reason: record.reason,

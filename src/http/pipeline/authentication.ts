@@ -1,5 +1,6 @@
 /** Authenticates a request, and counts it against the caller's limit of requests. */
-import type { Authenticate, Authenticated } from '../../auth/authenticate.ts'
+import type { Authenticated } from '../../auth/authenticate.ts'
+import type { AuthenticateRequest } from '../../auth/request-credentials.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Rate } from '../../core/decide/rules.ts'
@@ -8,7 +9,7 @@ import type { Limiter } from '../../limits/port.ts'
 import type { Caller, Exchange } from './stages.ts'
 
 export interface AuthenticationParts {
-  readonly authenticate: Authenticate
+  readonly authenticate: AuthenticateRequest
   readonly isRevoked: (userId: string, credential: Credential) => boolean
   readonly requests: Rate | 'off'
   readonly limiter: Limiter
@@ -33,8 +34,9 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
 
   const admit = ({ head, record }: Exchange, verified: Authenticated | Refusal): Caller | Refusal | Promise<Caller | Refusal> => {
     if (verified.outcome === 'refused') return verified
-    const { principal, credential } = verified
+    const { principal, credential, sentIn } = verified
     record.principal = principal
+    record.credential = sentIn
     const invalid = invalidity(verified)
     if (invalid !== null) return invalid
     const caller = { principal, credential, key: callerKey(principal, head.address) }
@@ -46,14 +48,14 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
 
   return {
     authenticate(exchange, connection) {
-      const { id, lines } = exchange.head
+      const { head } = exchange
       const failed = (error: unknown): Refusal => {
-        parts.onFault(error, id)
+        parts.onFault(error, head.id)
         return refuse('identity-failed')
       }
-      let verified: ReturnType<Authenticate>
+      let verified: ReturnType<AuthenticateRequest>
       try {
-        verified = parts.authenticate(lines.get('authorization')?.[0], connection)
+        verified = parts.authenticate(head, connection)
       } catch (error) {
         return failed(error)
       }

@@ -26,6 +26,7 @@ export function beginExchange(
       upstream: null,
       client: 'multi-route',
       principal: undefined,
+      credential: null,
       descriptor: null,
       facts: null,
       reason: undefined,

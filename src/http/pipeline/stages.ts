@@ -42,6 +42,8 @@ export interface RequestRecord {
   upstream: { readonly key: string; readonly scope: string } | null
   client: Transport
   principal: Principal | undefined
+  /** Where the credential was sent; null without one, and where authentication failed. */
+  credential: 'header' | 'cookie' | null
   descriptor: RouteDescriptor | null
   /** What the decision used; facts that it did not ask for are absent. */
   facts: Facts | null

@@ -1,4 +1,5 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
+import { headersWith } from '../../auth/request-credentials.ts'
 import { sizeText } from '../../document/quantities.ts'
 import { ask, codeOf, objectIn, type HttpAnswer, healthOrigin, PORT_ZERO, publicBase } from './requests.ts'
 import { notChecked, ok, problem, unknown, warning, type Result } from './finding.ts'
@@ -206,7 +207,8 @@ async function takesLargeBodies(subject: Subject, signal: AbortSignal): Promise<
   return atBase(subject, async (base) => {
     const agentId = run?.agentId ?? 'threadwarden-doctor'
     const url = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
-    const heard = await ask(url, { method: 'POST', text: body, headers: bearer(token) }, signal, subject.listener)
+    const headers = token === null ? {} : headersWith(token, subject.config)
+    const heard = await ask(url, { method: 'POST', text: body, headers }, signal, subject.listener)
     // The gateway's own refusals have a code.
     if (heard.status < 400 || codeIn(heard) !== '') {
       return heard.status === 401
@@ -246,7 +248,7 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
     return notChecked('this check needs a token of a caller', 'pass one with --token-file')
   }
   return atBase(subject, async (base) => {
-    const headers = bearer(token)
+    const headers = token === null ? {} : headersWith(token, subject.config)
     const route = await ask(`${base}/info`, { headers }, signal, subject.listener)
     const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal, subject.listener)
     const wrong = [wrongFor('GET /info', route), wrongFor('POST {"method":"info"}', envelope)].filter((one) => one !== null)
@@ -256,10 +258,6 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
       `${token === null ? '' : 'see issuers.token; if the token is accepted there, '}the log line of the request has the reason: docs/reference/errors.md explains each reason`,
     )
   })
-}
-
-function bearer(token: string | null): Readonly<Record<string, string>> {
-  return token === null ? {} : { authorization: `Bearer ${token}` }
 }
 
 function wrongFor(what: string, heard: HttpAnswer): string | null {

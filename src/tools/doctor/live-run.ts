@@ -1,6 +1,7 @@
 /** Checks that event streams pass: by the head of a stream of the upstream, and by one run through the gateway. */
 import { randomUUID } from 'node:crypto'
 import { request, type Dispatcher } from 'undici'
+import { headersWith } from '../../auth/request-credentials.ts'
 import { codeOf, isStream, type HttpAnswer, askUpstream, routeOf } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { absent, codeIn, reachable } from './gateway.ts'
@@ -89,7 +90,7 @@ export function isCompressed(headers: UpstreamAnswerHeaders): boolean {
 export function openStream(
   url: string,
   input: object,
-  { wishes: { token }, listener }: Subject,
+  { config, wishes: { token }, listener }: Subject,
   signal: AbortSignal,
   more: Readonly<Record<string, string>> = {},
 ): Promise<Dispatcher.ResponseData | Error> {
@@ -100,7 +101,7 @@ export function openStream(
       accept: 'text/event-stream',
       'accept-encoding': 'gzip, br',
       'content-type': 'application/json',
-      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(token === null ? {} : headersWith(token, config)),
       ...more,
     },
     body: JSON.stringify(input),

@@ -1,5 +1,6 @@
 /** Checks that `ownership.unknownThread` fits the upstream: a wrong value gives threads to strangers, or to no user. */
 import { randomUUID } from 'node:crypto'
+import { headersWith } from '../../auth/request-credentials.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import { isThreadId } from '../../core/route/ids.ts'
 import type { RuntimeFacts } from '../../core/route/transport.ts'
@@ -18,9 +19,12 @@ export const THREAD_CHECKS: readonly Check[] = [
 
 const CLAIM_OR_DENY = 'set ownership.unknownThread to claim or deny: docs/how-to/authorize/unknown-threads.md explains the choice'
 
-export function asCaller({ mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
-  if (wishes.token === null || !mount.forwardAuthorization) return headers
-  return { authorization: `Bearer ${wishes.token}`, ...headers }
+export function asCaller({ config, mount, wishes, headers }: Subject): Readonly<Record<string, string>> {
+  if (wishes.token === null) return headers
+  const { authorization, cookie } = headersWith(wishes.token, config)
+  if (authorization !== undefined) return mount.forwardAuthorization ? { authorization, ...headers } : headers
+  const isForwarded = cookie !== undefined && mount.forwardCookies.some((name) => cookie.startsWith(`${name}=`))
+  return isForwarded ? { cookie, ...headers } : headers
 }
 
 async function histories(subject: Subject, signal: AbortSignal): Promise<Results> {

@@ -59,8 +59,7 @@ async function verified(token: string, authentication: Config['authentication'],
 }
 
 function asGiven(claims: JsonObject, named: string | undefined, authentication: Config['authentication'], now: number): Caller {
-  const entries = Object.entries(authentication.issuers)
-  const found = entries.find(([key, { issuer }]) => (named === undefined ? issuer === claims['iss'] : key === named))
+  const found = issuerOfClaims({ claims, issuer: named }, authentication)
   if (found === undefined) {
     return { principal: refuse('issuer-unknown'), notes: claimDifferences(claims, undefined, authentication) }
   }
@@ -77,6 +76,13 @@ function asGiven(claims: JsonObject, named: string | undefined, authentication: 
   ]
   if (fault !== null) notes.push(`a token with only these claims is refused: ${fault}`)
   return { principal, notes }
+}
+
+export function issuerOfClaims(
+  { claims, issuer: named }: Pick<Extract<Presented, { kind: 'claims' }>, 'claims' | 'issuer'>,
+  { issuers }: Config['authentication'],
+): readonly [key: string, issuer: IssuerConfig] | undefined {
+  return Object.entries(issuers).find(([key, { issuer }]) => (named === undefined ? issuer === claims['iss'] : key === named))
 }
 
 /** Why a token with these claims would be refused, or null. */

@@ -1,6 +1,7 @@
 /** Explains one request: it takes the way of every request (src/http/pipeline), to an upstream that records what it would get. */
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { headersOf, headersWith } from '../../auth/request-credentials.ts'
 import { mountsOf, type Mount } from '../../config/mounts.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Facts, OwnerRecord, Permit } from '../../core/decide/decide.ts'
@@ -22,7 +23,7 @@ import { makeMetrics } from '../../observe/metrics.ts'
 import { assemblePipeline } from '../../snapshot/assemble-pipeline.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Policy } from '../../policy/compile.ts'
-import { callerOf, type Presented } from './caller.ts'
+import { callerOf, issuerOfClaims, type Presented } from './caller.ts'
 import {
   AS_SENT,
   recordingHandle,
@@ -112,15 +113,16 @@ export async function explain(question: Question, surroundings: Surroundings): P
   const { config, policy, identity, clock } = surroundings
   const recorded: Recorded = { request: null, dropped: [] }
   let notes: readonly string[] = []
+  const sent = credentialLines(question.presented, config)
   const pipeline = assemblePipeline(
     {
       config,
       policy,
       authenticate: async () => {
         const caller = await callerOf(question.presented, config, clock)
-        notes = caller.notes
         const { principal } = caller
-        return isRefusal(principal) ? principal : { outcome: 'authenticated', principal, credential: null }
+        notes = [...caller.notes, ...(sent['cookie'] === undefined ? [] : [sentInCookie(sent)])]
+        return isRefusal(principal) ? principal : { outcome: 'authenticated', principal, credential: null, sentIn: null }
       },
       identity,
       records: surroundings.records ?? {
@@ -146,7 +148,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
     },
   )
   let refusal: Refusal | 'permitted' | null = null
-  const message = messageOf(question, config)
+  const message = messageOf(question, config, sent)
   const known = { id: 'made for each request', startedAt: 0, address: '', target: question.target }
   const snapshot = steadySnapshot(pipeline, { decided: (_exchange, outcome) => (refusal = outcome) })
   const exchange = beginExchange(message, new ServerResponse(message), known, snapshot)
@@ -195,8 +197,30 @@ function explanationOf(
   }
 }
 
+function credentialLines(presented: Presented, config: Config): Readonly<Record<string, string>> {
+  switch (presented.kind) {
+    case 'nothing':
+      return {}
+    case 'token':
+      return headersWith(presented.token, config)
+    case 'claims': {
+      const issuer = issuerOfClaims(presented, config.authentication)?.[1]
+      return issuer === undefined ? { authorization: 'Bearer claims' } : headersOf('claims', issuer, config)
+    }
+  }
+}
+
+function sentInCookie({ cookie = '', origin = '' }: Readonly<Record<string, string>>): string {
+  const name = cookie.slice(0, cookie.indexOf('='))
+  return `the token is in the cookie ${name}, from a page of ${origin}; from other pages the request is refused (cookie-cross-site)`
+}
+
 /** The request, with every header that may pass. */
-function messageOf({ method, target, presented, body }: Question, { forwardHeaders }: Config): IncomingMessage {
+function messageOf(
+  { method, target, body }: Question,
+  { forwardHeaders }: Config,
+  credential: Readonly<Record<string, string>>,
+): IncomingMessage {
   const message = new IncomingMessage(new Socket())
   const headers = new Map([...BUILT_IN, ...forwardHeaders].map((name) => [name.toLowerCase(), AS_SENT]))
   headers.set('host', 'gateway')
@@ -204,8 +228,7 @@ function messageOf({ method, target, presented, body }: Question, { forwardHeade
   headers.delete('content-type')
   // An OPTIONS request with this one would be a preflight.
   headers.delete('access-control-request-method')
-  if (presented.kind !== 'nothing')
-    headers.set('authorization', `Bearer ${presented.kind === 'token' ? presented.token : 'claims'}`)
+  for (const [name, value] of Object.entries(credential)) headers.set(name, value)
   if (body.length > 0) headers.set('content-type', 'application/json').set('content-length', String(body.length))
   Object.assign(message, { method, url: target, httpVersion: '1.1', rawHeaders: [...headers].flat() })
   if (body.length > 0) message.push(body)

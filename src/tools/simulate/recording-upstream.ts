@@ -70,7 +70,7 @@ export function recordingHandle(mount: Mount, recorded: Recorded, history: 'none
 export function sentOf({ request, dropped }: Recorded, mount: Mount, { identity }: Config): Sent | null {
   if (request === null) return null
   const { method, target, headers, body } = request
-  const secret = new Set(['authorization', identity.assertion?.header, ...Object.keys(serverHeaders(mount))])
+  const secret = new Set(['authorization', 'cookie', identity.assertion?.header, ...Object.keys(serverHeaders(mount))])
   const all = Object.entries(headers)
   const isCallers = ([name, value]: readonly [string, string]): boolean => value === AS_SENT && !secret.has(name)
   const value = body === undefined || body instanceof Readable ? undefined : jsonOf(Buffer.concat(body))

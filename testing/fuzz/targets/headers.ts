@@ -80,7 +80,7 @@ function checkFault(lines: HeaderLines): void {
 }
 
 function checkRequest(lines: HeaderLines, forward: readonly string[], forwardAuthorization: boolean): void {
-  const headers = upstreamHeaders(lines, { server: SERVER, forward, forwardAuthorization }, { ...OWN })
+  const headers = upstreamHeaders(lines, { server: SERVER, forward, forwardAuthorization, forwardCookies: [] }, { ...OWN })
   assert.equal(Object.getPrototypeOf(headers), Object.prototype, 'no name is obeyed')
   const may = [...BUILT_IN, ...forward, ...(forwardAuthorization ? ['authorization'] : [])]
   for (const [name, value] of Object.entries(headers)) {
