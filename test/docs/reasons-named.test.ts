@@ -15,6 +15,10 @@ const OTHERS = new Set([
   'other-thread',
   'permission-denied',
   'fast-jwt',
+  // Values of Sec-Fetch-Site.
+  'same-origin',
+  'same-site',
+  'cross-site',
   // Values of upstream.transport, and a directive of a Content-Security-Policy.
   'multi-route',
   'single-route',

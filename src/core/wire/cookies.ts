@@ -14,7 +14,7 @@ export function cookieValues(lines: HeaderLines, name: string): readonly string[
   )
 }
 
-/** Removes only the white space of HTTP (RFC 9110 §5.6.3): `trim` would also remove what is part of a value elsewhere. */
+/** Removes only the white space of HTTP (RFC 9110 §5.6.3), where `trim` removes more. */
 function trimmed(text: string): string {
   return text.replace(/^[ \t]+|[ \t]+$/g, '')
 }
@@ -40,8 +40,8 @@ export function makeIsFromTrustedPage({ own, listed }: PageRules): IsFromTrusted
     if (sites.length > 1) return false
     switch (sites[0]) {
       case 'same-origin':
-        // Browsers send no Origin with a GET to their page's own origin. Host names it, and is a configured one: another host
-        // name of the same gateway, such as another tenant's, may get a cookie of their common parent domain.
+        // Browsers send no Origin with a GET to their page's own origin. Host must then name a configured one: a page at another
+        // name of the same gateway may have a cookie of their common parent domain.
         return origin === undefined
           ? method === 'GET' && hosts.has(lines.get('host')?.[0]?.toLowerCase() ?? '')
           : own.includes(origin)
