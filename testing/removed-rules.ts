@@ -62,6 +62,19 @@ export const RULES: readonly RemovableRule[] = [
     ...never("claims['active'] !== true", "return refuse('token-inactive')"),
     first: 'test/auth/*.test.ts',
   },
+  {
+    rule: 'a credential cookie counts only from a trusted page',
+    file: 'auth/request-credentials.ts',
+    ...never('!isFromTrustedPage(method, lines)', "return refuse('cookie-cross-site')"),
+    first: 'test/security/cookie-sessions.test.ts',
+  },
+  {
+    rule: 'header and cookie are of one user',
+    file: 'auth/request-credentials.ts',
+    present: "header.principal.id === cookie.principal.id ? header : refuse('credentials-differ')",
+    removed: 'header',
+    first: 'test/security/cookie-sessions.test.ts',
+  },
   // cli
   {
     rule: '--method is an HTTP method',

@@ -1,4 +1,5 @@
 /** Turns a bearer token into a principal, before any other check (docs/contributing/specification-map.md, "Authentication" 1-5). */
+import { takesHeader } from '../config/issuer-schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
@@ -17,10 +18,17 @@ export interface Authenticated {
   readonly sentIn: 'header' | 'cookie' | null
 }
 
-/** The caller, or a refusal: 401, 400, or 503 without keys. Synchronous if cached; `connection` saves computing a digest. */
+/** The header, or the cookie of this name. */
+export type Place = 'header' | { readonly cookie: string }
+
+/**
+ * The caller, or a refusal: 401, 400, or 503 without keys. Synchronous if cached; `connection` saves computing a digest.
+ * @param place of the token, if not every issuer accepts it there
+ */
 export type Authenticate = (
   authorization: string | undefined,
   connection?: object,
+  place?: Place,
 ) => Authenticated | Refusal | Promise<Authenticated | Refusal>
 
 interface AuthenticateParts {
@@ -67,13 +75,15 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     return issuer === undefined ? refuse('issuer-unknown') : { issuer, unverified }
   }
 
-  const verify = async (authorization: string | undefined): Promise<Authenticated | Refusal> => {
+  const verify = async (authorization: string | undefined, place: Place | undefined): Promise<Authenticated | Refusal> => {
     const credential = bearerToken(authorization)
     if ('outcome' in credential) return credential
     const { token } = credential
     const found = issuerOf(token)
     if ('outcome' in found) return found
     const { issuer, unverified } = found
+    // Before the issuer is asked: it must not get the sessions of others.
+    if (!accepts(issuer, place)) return refuse('credential-place')
     // Checked before any key is fetched and before the issuer is asked.
     if (unverified !== null && !typeFits(unverified.header['typ'], issuer.config.tokenTypes)) return refuse('token-type')
     const asked = usesIntrospection(issuer, token)
@@ -95,15 +105,21 @@ export function makeAuthenticate(parts: AuthenticateParts): Authenticate {
     return authenticated
   }
 
-  return (authorization, connection) => {
-    if (authorization === undefined) return parts.mode === 'optional' ? withoutCredential(ANONYMOUS) : verify(authorization)
+  return (authorization, connection, place) => {
+    if (authorization === undefined)
+      return parts.mode === 'optional' ? withoutCredential(ANONYMOUS) : verify(authorization, place)
     const last = connection === undefined ? undefined : latest.get(connection)
     const isKnown = last?.authorization === authorization && isValid(last.known, clock())
     const known = isKnown ? last.known : findCached(authorization, connection)
-    if (known === null) return verify(authorization)
+    if (known === null || (place !== undefined && !accepts(known.issuer, place))) return verify(authorization, place)
     if (known.isClient) parts.onClientToken(known.authenticated.principal.id)
     return known.authenticated
   }
+}
+
+function accepts({ config: { credential } }: Issuer, place: Place | undefined): boolean {
+  if (place === undefined) return true
+  return place === 'header' ? takesHeader(credential) : credential.cookie === place.cookie
 }
 
 /** False for a result of older keys, and for keys that are no longer trusted: the token must be verified again. */

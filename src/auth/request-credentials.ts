@@ -1,7 +1,8 @@
 /** Authenticates a request by its Authorization header, its credential cookie, or both (docs/how-to/connect/cookie-sessions.md). */
 import { takesHeader } from '../config/issuer-schema.ts'
 import type { Config, IssuerConfig } from '../config/schema.ts'
-import { cookieValues, makeIsFromTrustedPage, type PageRules } from '../core/wire/cookies.ts'
+import { cookieValues } from '../core/wire/cookies.ts'
+import { makeIsFromTrustedPage, type PageRules } from '../core/wire/trusted-pages.ts'
 import type { HeaderLines } from '../core/wire/headers.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
 import { looksLikeJwt, readUnverified } from '../jwt/unverified.ts'
@@ -25,20 +26,11 @@ interface CookieCredential {
   readonly value: string
 }
 
-export function makeAuthenticateRequest(authenticate: Authenticate, config: CredentialConfig): AuthenticateRequest {
-  const { issuers, mode } = config.authentication
+/** Null where no issuer has a credential cookie: the header is the only place then. */
+export function makeAuthenticateRequest(authenticate: Authenticate, config: CredentialConfig): AuthenticateRequest | null {
   const names = credentialCookies(config)
-  const byHeader: AuthenticateRequest = ({ lines }, connection) => authenticate(lines.get('authorization')?.[0], connection)
-  if (mode === 'off' || names.length === 0) return byHeader
+  if (config.authentication.mode === 'off' || names.length === 0) return null
   const isFromTrustedPage = makeIsFromTrustedPage(pageRulesOf(config))
-
-  /** `name` is that of the cookie; null for the header. */
-  const inItsPlace = (found: Authenticated | Refusal, name: string | null): Authenticated | Refusal => {
-    if (isRefusal(found) || found.principal.kind === 'anonymous') return found
-    const credential = issuers[found.principal.issuer]?.credential
-    const isAccepted = credential !== undefined && (name === null ? takesHeader(credential) : credential.cookie === name)
-    return isAccepted ? found : refuse('credential-place')
-  }
 
   /** The header decides the roles, the end and the revocation of a caller with both. */
   const ofOneUser = async (
@@ -46,31 +38,31 @@ export function makeAuthenticateRequest(authenticate: Authenticate, config: Cred
     { name, value }: CookieCredential,
     connection: object | undefined,
   ): Promise<Authenticated | Refusal> => {
-    const header = authorization === undefined ? null : inItsPlace(await authenticate(authorization, connection), null)
+    const header = authorization === undefined ? null : await authenticate(authorization, connection, 'header')
     if (isRefusal(header)) return header
-    const cookie = inItsPlace(await authenticate(`Bearer ${value}`, connection), name)
+    const cookie = await authenticate(`Bearer ${value}`, connection, { cookie: name })
     if (isRefusal(cookie)) return cookie
     if (header === null) return { ...cookie, sentIn: 'cookie' }
     return header.principal.id === cookie.principal.id ? header : refuse('credentials-differ')
   }
 
-  return (request, connection) => {
-    const cookie = credentialCookieOf(request.lines, names)
+  return ({ method, lines }, connection) => {
+    const authorization = lines.get('authorization')?.[0]
+    const cookie = credentialCookieOf(lines, names)
     if (isRefusal(cookie)) return cookie
-    if (cookie === null) {
-      const found = byHeader(request, connection)
-      return found instanceof Promise ? found.then((one) => inItsPlace(one, null)) : inItsPlace(found, null)
-    }
+    if (cookie === null) return authenticate(authorization, connection, 'header')
     // Before anything is verified: the answer must not tell another page whether the user is signed in.
-    if (!isFromTrustedPage(request.method, request.lines)) return refuse('cookie-cross-site')
-    return ofOneUser(request.lines.get('authorization')?.[0], cookie, connection)
+    if (!isFromTrustedPage(method, lines)) return refuse('cookie-cross-site')
+    return ofOneUser(authorization, cookie, connection)
   }
 }
 
 /** Null without one. Clients send one Cookie line (RFC 6265 §5.4), and proxies join those of HTTP/2 (RFC 9113 §8.2.3). */
 function credentialCookieOf(lines: HeaderLines, names: readonly string[]): CookieCredential | null | Refusal {
   if ((lines.get('cookie')?.length ?? 0) > 1) return refuse('cookie-repeated')
-  const [first = null, ...more] = names.flatMap((name) => cookieValues(lines, name).map((value) => ({ name, value })))
+  const [first = null, ...more] = names.flatMap((name) =>
+    cookieValues(lines.get('cookie'), name).map((value) => ({ name, value })),
+  )
   return more.length === 0 ? first : refuse('cookie-repeated')
 }
 

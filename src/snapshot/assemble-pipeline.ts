@@ -1,4 +1,5 @@
 /** Puts the phases of a pipeline together, for one configuration and policy. */
+import type { Authenticate } from '../auth/authenticate.ts'
 import type { AuthenticateRequest } from '../auth/request-credentials.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
@@ -71,7 +72,9 @@ export interface RequestMemory {
 export interface PipelineSettings {
   readonly config: Config
   readonly policy: Policy
-  readonly authenticate: AuthenticateRequest
+  readonly authenticate: Authenticate
+  /** Null where no issuer has a credential cookie. */
+  readonly authenticateWithCookies: AuthenticateRequest | null
   readonly identity: Identity
   readonly records: OwnerRecords
   readonly handles: ReadonlyMap<string, UpstreamHandle>
@@ -91,6 +94,7 @@ export function assemblePipeline(settings: PipelineSettings, surroundings: Pipel
   if (first === undefined) throw new Error('a configuration without any upstream')
   const authentication = makeAuthentication({
     authenticate: settings.authenticate,
+    authenticateWithCookies: settings.authenticateWithCookies,
     isRevoked: state.isRevoked,
     requests: limits.requests,
     limiter,

@@ -114,8 +114,8 @@ export function makeSnapshot(
   let keys: NodeJS.Timeout | undefined
   const records = makeOwnerRecords(store, config.enforcement)
   const { mode, tokenCache } = config.authentication
-  const verify = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
-  const authenticate = makeAuthenticateRequest(verify, config)
+  const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
+  const authenticateWithCookies = makeAuthenticateRequest(authenticate, config)
   const sayDropped = {
     'body-key': onceByName((name) =>
       log.info({ name }, 'dropped a body field: to forward it, name it under forwardedProps of the policy'),
@@ -125,7 +125,7 @@ export function makeSnapshot(
     ),
   }
   const onDropped = (kind: DroppedKind, name: string): void => sayDropped[kind](name)
-  const settings = { config, policy, authenticate, identity, records, handles, onDropped }
+  const settings = { config, policy, authenticate, authenticateWithCookies, identity, records, handles, onDropped }
   const pipeline = assemblePipeline(settings, surroundings.requests)
 
   const adopt: ConfigSnapshot['adopt'] = (principal, { snapshot: from, upstreamKey }) => {

@@ -183,3 +183,20 @@ void test('where no issuer can be asked, an opaque token is no token, and nobody
     t.equal(await heard(authenticate, opaque), 'credential-invalid: token-malformed')
   t.same(server.fetched, [])
 })
+
+void test('an issuer that takes no cookie is not asked about what is in one, and an issuer of cookies about no header', async (t) => {
+  const { server, questions, config } = await startOpaque(t)
+  const both = gate(t, {
+    corp: config,
+    other: { issuer: 'other', algorithms: ['RS256'], jwksUri: `${server.url}/jwks`, credential: { cookie: 'session' } },
+  })
+  t.match(await both('Bearer opaque', undefined, { cookie: 'session' }), { reason: 'credential-place' })
+  t.equal(questions().length, 0)
+  t.match(await both('Bearer opaque', undefined, 'header'), { principal: { id: 'corp:alice' } })
+  const inCookie = gate(t, { corp: { ...config, credential: { cookie: 'session' } } }, { tokenCache: 100 })
+  t.match(await inCookie('Bearer opaque', undefined, 'header'), { reason: 'credential-place' })
+  t.equal(questions().length, 1)
+  t.match(await inCookie('Bearer opaque', undefined, { cookie: 'session' }), { principal: { id: 'corp:alice' } })
+  t.match(await inCookie('Bearer opaque', undefined, 'header'), { reason: 'credential-place' }, 'although it is cached')
+  t.equal(questions().length, 2)
+})

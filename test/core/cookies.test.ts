@@ -1,7 +1,8 @@
 /** Which page sent a request with a credential cookie, and what the Cookie header says. */
 import { test } from 'tap'
-import { cookieValues, makeIsFromTrustedPage } from '../../src/core/wire/cookies.ts'
+import { cookieValues } from '../../src/core/wire/cookies.ts'
 import { headerLines } from '../../src/core/wire/headers.ts'
+import { makeIsFromTrustedPage } from '../../src/core/wire/trusted-pages.ts'
 
 const OWN = 'https://chat.example.com'
 const LISTED = 'https://app.example.com'
@@ -105,7 +106,7 @@ void test('without origins no page is trusted', (t) => {
 })
 
 void test('cookies are read by their exact name, and all of them', (t) => {
-  const read = (...lines: string[]) => cookieValues(headerLines(lines.flatMap((line) => ['Cookie', line])), '__Host-s')
+  const read = (...lines: string[]) => cookieValues(lines, '__Host-s')
   t.strictSame(read('__Host-s=a'), ['a'])
   t.strictSame(read('x=1; __Host-s=a; y=2'), ['a'])
   t.strictSame(read('x=1;__Host-s=a;y'), ['a'])
@@ -133,6 +134,6 @@ void test('cookies are read by their exact name, and all of them', (t) => {
   ])
     // oxfmt-ignore
     t.strictSame(read(none), [], none)
-  t.strictSame(cookieValues(headerLines([]), '__Host-s'), [])
+  t.strictSame(cookieValues(undefined, '__Host-s'), [])
   t.end()
 })

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'tap'
 import { startRuntime } from '../../examples/runtime.ts'
 import { call, runInput } from '../../testing/support/client.ts'
+import { freePort } from '../../testing/support/free-port.ts'
+import { makeSigner } from '../../testing/support/tokens.ts'
 import { INFO, json, startUpstream } from '../../testing/support/upstream.ts'
 import { bothAt, examined, hush } from './examination.ts'
 import { startScene } from './gateway-scene.ts'
@@ -29,6 +31,23 @@ for (const mode of ['multi-route', 'single-route'] as const) {
     t.match(without.of('gateway.caller'), { level: 'unknown', message: /needs a token of a caller/, remedy: /--token-file/ })
   })
 }
+
+void test('a token that belongs in a cookie is sent there, as a page of the own origin does', async (t) => {
+  hush(t)
+  const runtime = await startRuntime()
+  t.teardown(() => runtime.close())
+  const signer = makeSigner()
+  t.teardown(() => signer.remove())
+  const corp = { ...(signer.authentication.issuers['corp'] as object), credential: { cookie: 'session' } }
+  const listen = { host: '127.0.0.1', port: await freePort(), publicOrigins: ['https://chat.example.com'] }
+  const { gateway, changes } = await startScene(t, runtime.url, { authentication: { issuers: { corp } }, listen })
+  await gateway.ready()
+  const whole = { ...changes, 'listen.publicOrigins': listen.publicOrigins, 'listen.host': listen.host }
+  const { listen: _, ...rest } = whole as Record<string, unknown>
+  const { of } = await examined(t, rest, { wishes: { token: signer.sign('alice') } })
+  t.match(of('issuers.token'), { level: 'ok', message: /corp:alice/ })
+  t.match(of('gateway.caller'), { level: 'ok', message: /by path and by envelope/ })
+})
 
 void test('a gateway that is not running is not checked, and that is said', async (t) => {
   const { of } = await examined(t, { 'listen.port': 1, 'health.port': 2, 'listen.host': '0.0.0.0', 'cors.origins': ['*'] })

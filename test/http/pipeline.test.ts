@@ -1,7 +1,7 @@
 /** The gate by itself, where its parts fail or a thread changes hands under it: no answer of theirs may open it. */
 import { test } from 'tap'
 import { refuse } from '../../src/core/reasons.ts'
-import type { AuthenticateRequest } from '../../src/auth/request-credentials.ts'
+import type { Authenticate } from '../../src/auth/authenticate.ts'
 import type { StandingFacts } from '../../src/core/decide/decide.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
 import type { Answer } from '../../src/http/pipeline/answer.ts'
@@ -33,7 +33,7 @@ type Told = (readonly [string, ...unknown[]])[]
 
 /** What differs from a pipeline that lets everything through that the shipped policy allows; the store knows no thread. */
 interface Changes {
-  readonly authenticate?: AuthenticateRequest
+  readonly authenticate?: Authenticate
   readonly facts?: StandingFacts
   readonly askHistory?: UpstreamBinding['history']['ask']
   readonly snapshot?: Partial<RequestSnapshot>
@@ -90,6 +90,7 @@ function given(told: Told, more: Changes = {}): Given {
   const authentication = makeAuthentication({
     authenticate:
       more.authenticate ?? (async () => ({ outcome: 'authenticated', principal: ALICE, credential: null, sentIn: null })),
+    authenticateWithCookies: null,
     isRevoked: () => false,
     requests: 'off',
     limiter,

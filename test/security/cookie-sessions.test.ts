@@ -5,7 +5,7 @@
 import { test, type Test } from 'tap'
 import { PASSED, REFUSED, guarded, type Guarded } from '../../testing/support/guarded.ts'
 import { rsaToken } from '../../testing/support/gates.ts'
-import { testFirstPair } from '../../testing/support/pairs.ts'
+import { testEachPair } from '../../testing/support/pairs.ts'
 import { claims, PAIRS, pemOf, type Part } from '../../testing/support/signing.ts'
 
 const OWN = 'https://chat.example.com'
@@ -90,7 +90,7 @@ void test('a GET of the own page has no Origin: its Host is the one that is conf
   t.equal(await status(null, 'HTTP/1.0'), 403)
 })
 
-void testFirstPair('a run of another page starts nothing', async (t, pair) => {
+void testEachPair('a run of another page starts nothing', async (t, pair) => {
   const { gateway, upstream } = await guarded(
     t,
     { corp: { ...RSA, credential: { cookie: NAME } } },

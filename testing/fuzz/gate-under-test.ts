@@ -195,6 +195,7 @@ export function makeGateUnderTest(
   const limiter = makeMemoryLimiter()
   const authentication = makeAuthentication({
     authenticate: async () => ({ outcome: 'authenticated', principal: ALICE, credential: null, sentIn: null }),
+    authenticateWithCookies: null,
     isRevoked: () => false,
     requests: LIMITS.requests,
     limiter,

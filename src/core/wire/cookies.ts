@@ -1,12 +1,11 @@
-/** Reads cookies by name, and decides whether a browser's request may use a credential cookie (docs/how-to/connect/cookie-sessions.md). */
-import type { HeaderLines } from './headers.ts'
+/** Reads cookies by name (RFC 6265 §4.2). */
 
 /** The cookie names of RFC 6265 §4.1.1. */
 export const COOKIE_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
 /** Every value of the cookie, as it was sent: a browser sends two where two hosts or paths have set the same name. */
-export function cookieValues(lines: HeaderLines, name: string): readonly string[] {
-  return (lines.get('cookie') ?? []).flatMap((line) =>
+export function cookieValues(lines: readonly string[] | undefined, name: string): readonly string[] {
+  return (lines ?? []).flatMap((line) =>
     line.split(';').flatMap((pair) => {
       const at = pair.indexOf('=')
       return at !== -1 && trimmed(pair.slice(0, at)) === name ? [trimmed(pair.slice(at + 1))] : []
@@ -17,48 +16,4 @@ export function cookieValues(lines: HeaderLines, name: string): readonly string[
 /** Removes only the white space of HTTP (RFC 9110 §5.6.3), where `trim` removes more. */
 function trimmed(text: string): string {
   return text.replace(/^[ \t]+|[ \t]+$/g, '')
-}
-
-export interface PageRules {
-  /** The gateway's own origins, by which browsers reach it. */
-  readonly own: readonly string[]
-  /** Origins of other pages that may send cookies. They count only for pages of the same site. */
-  readonly listed: readonly string[]
-}
-
-export type IsFromTrustedPage = (method: string, lines: HeaderLines) => boolean
-
-/**
- * Proof that a page of a trusted origin sent the request. A cookie alone proves nothing: the browser adds it to requests of any
- * page. `Sec-Fetch-Site` and `Origin` are forbidden header names (Fetch §2.2.2), so pages cannot write them.
- */
-export function makeIsFromTrustedPage({ own, listed }: PageRules): IsFromTrustedPage {
-  const hosts = new Set(own.flatMap(hostsOf))
-  return (method, lines) => {
-    const sites = lines.get('sec-fetch-site') ?? []
-    const [origin] = lines.get('origin') ?? []
-    if (sites.length > 1) return false
-    switch (sites[0]) {
-      case 'same-origin':
-        // Browsers send no Origin with a GET to their page's own origin. Host must then name a configured one: a page at another
-        // name of the same gateway may have a cookie of their common parent domain.
-        return origin === undefined
-          ? method === 'GET' && hosts.has(lines.get('host')?.[0]?.toLowerCase() ?? '')
-          : own.includes(origin)
-      case 'same-site':
-        return origin !== undefined && (own.includes(origin) || listed.includes(origin))
-      case undefined:
-        // Without it, nothing tells whether a listed origin is of the same site.
-        return origin !== undefined && own.includes(origin)
-      default:
-        // `cross-site`, `none` (an address that was typed, for which the gateway has no pages), and anything unknown.
-        return false
-    }
-  }
-}
-
-/** As in `Host`: browsers leave out a default port, some proxies write it. */
-function hostsOf(origin: string): readonly string[] {
-  const { host, port, protocol } = new URL(origin)
-  return port === '' ? [host, `${host}:${protocol === 'https:' ? 443 : 80}`] : [host]
 }

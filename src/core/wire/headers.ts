@@ -120,7 +120,9 @@ export function upstreamHeaders(
   }
   const authorization = lines.get('authorization')?.[0]
   if (rules.forwardAuthorization && authorization !== undefined) headers['authorization'] = authorization
-  const cookies = rules.forwardCookies.flatMap((name) => cookieValues(lines, name).map((value) => `${name}=${value}`))
+  const cookies = rules.forwardCookies.flatMap((name) =>
+    cookieValues(lines.get('cookie'), name).map((value) => `${name}=${value}`),
+  )
   if (cookies.length > 0) headers['cookie'] = cookies.join('; ')
   // The gateway can read and rewrite only uncompressed answers.
   headers['accept-encoding'] = 'identity'

@@ -1,5 +1,5 @@
 /** Authenticates a request, and counts it against the caller's limit of requests. */
-import type { Authenticated } from '../../auth/authenticate.ts'
+import type { Authenticate, Authenticated } from '../../auth/authenticate.ts'
 import type { AuthenticateRequest } from '../../auth/request-credentials.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Credential } from '../../core/decide/credential.ts'
@@ -9,7 +9,9 @@ import type { Limiter } from '../../limits/port.ts'
 import type { Caller, Exchange } from './stages.ts'
 
 export interface AuthenticationParts {
-  readonly authenticate: AuthenticateRequest
+  readonly authenticate: Authenticate
+  /** Null where no issuer has a credential cookie. */
+  readonly authenticateWithCookies: AuthenticateRequest | null
   readonly isRevoked: (userId: string, credential: Credential) => boolean
   readonly requests: Rate | 'off'
   readonly limiter: Limiter
@@ -53,9 +55,12 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
         parts.onFault(error, head.id)
         return refuse('identity-failed')
       }
-      let verified: ReturnType<AuthenticateRequest>
+      let verified: ReturnType<Authenticate>
       try {
-        verified = parts.authenticate(head, connection)
+        verified =
+          parts.authenticateWithCookies === null
+            ? parts.authenticate(head.lines.get('authorization')?.[0], connection)
+            : parts.authenticateWithCookies(head, connection)
       } catch (error) {
         return failed(error)
       }

@@ -124,6 +124,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
         notes = [...caller.notes, ...(sent['cookie'] === undefined ? [] : [sentInCookie(sent)])]
         return isRefusal(principal) ? principal : { outcome: 'authenticated', principal, credential: null, sentIn: null }
       },
+      authenticateWithCookies: null,
       identity,
       records: surroundings.records ?? {
         record: () => question.record,
