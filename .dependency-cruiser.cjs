@@ -6,7 +6,7 @@
 const port = (...names) => names.map((name) => `store/port/${name}.ts`)
 
 const ALLOWED = {
-  document: [],
+  document: ['core/json/pointer.ts'],
   'core/json': ['core/reasons.ts'],
   'core/route': ['core/reasons.ts', 'core/json', 'core/decide/sharing.ts'],
   'core/decide': ['core/reasons.ts', 'core/json', 'core/route'],

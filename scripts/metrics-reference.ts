@@ -31,6 +31,8 @@ const SECTIONS: readonly Section[] = [
       dropped_total: '`kind` is `body-key`, `nested-key` or `query-name`.',
       interrupt_answers_total:
         '`answer` is `approved`, `refused`, `cancelled` or `answered`, as in the [audit](audit.md#interrupts). `decision` is `permitted` or `refused`, by the gateway.',
+      tokens_total:
+        '`kind` is `reported` or `estimated`. What a [budget](../how-to/authorize/token-budgets.md) is charged beyond that for a run whose end was not seen is not in it.',
       request_duration_seconds: '',
       gateway_duration_seconds: 'Authentication, the store, limits and the decision are in it.',
       upstream_first_byte_seconds:

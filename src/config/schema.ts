@@ -6,7 +6,8 @@ import { issuerSchema } from './issuer-schema.ts'
 import { storeFault, storeKeys } from './ownership-schema.ts'
 import { MAX_VALUES } from '../core/json/read.ts'
 import { isLoopbackHost } from '../core/wire/addresses.ts'
-import { ageOrOff, bodySize, countOrOff, duration, rateOrOff, size, text } from '../document/quantities.ts'
+import { ratesOrOff, streamsOrOff, tokenBudgets, unknownGroup } from '../document/limits.ts'
+import { ageOrOff, bodySize, duration, size, text } from '../document/quantities.ts'
 import { policyReference } from './policy-file.ts'
 import { listenTlsSchema } from './tls-schema.ts'
 import { agentsSchema, AUTHORITY_URL, upstreamSchema, upstreamsSchema } from './upstream-schema.ts'
@@ -193,13 +194,14 @@ export const configSchema = z
           .default(10_000)
           .describe('The members of one object in a JSON body; the body itself may have 100.'),
         headers: size.prefault('16KiB').describe('The largest head of a request.'),
-        newThreads: rateOrOff.prefault('60/m').describe('Runs and suggestions on unowned threads, per user; off for no limit.'),
-        requests: rateOrOff.prefault('1200/m').describe('All requests, per user; off for no limit.'),
-        grants: rateOrOff.prefault('60/m').describe('Grants by owners, per user; off for no limit.'),
-        runs: rateOrOff.prefault('off').describe('Runs, per user; off for no limit.'),
-        streams: countOrOff('streams')
+        newThreads: ratesOrOff.prefault('60/m').describe('Runs and suggestions on unowned threads, per user; off for no limit.'),
+        requests: ratesOrOff.prefault('1200/m').describe('All requests, per user; off for no limit.'),
+        grants: ratesOrOff.prefault('60/m').describe('Grants by owners, per user; off for no limit.'),
+        runs: ratesOrOff.prefault('off').describe('Runs, per user; off for no limit.'),
+        streams: streamsOrOff
           .default('off')
           .describe('Open runs, connects and other streams, per user; any other response counts after one second.'),
+        tokens: tokenBudgets.default([]).describe('Budgets of tokens of runs and suggestions; none by default.'),
         sendTimeout: duration
           .prefault('60s')
           .describe('How long a response waits for a client that reads nothing, before the gateway cuts it; 0s for no limit.'),
@@ -259,6 +261,18 @@ export const configSchema = z
       })
       .prefault({})
       .describe('The log: JSON lines on stdout.'),
+  })
+  .superRefine(({ limits, authentication }, context) => {
+    const { requests, runs, newThreads, grants, streams, tokens } = limits
+    for (const [key, limit] of Object.entries({ requests, runs, newThreads, grants, streams, tokens })) {
+      const group = unknownGroup(limit, Object.keys(authentication.issuers))
+      if (group !== null)
+        context.addIssue({
+          code: 'custom',
+          path: ['limits', key],
+          message: `${group} is a group of no configured issuer | write issuer:group with an id under authentication.issuers`,
+        })
+    }
   })
   .superRefine(({ upstream, upstreams, agents, identity, listen, workers }, context) => {
     if (upstream === undefined && Object.keys(upstreams).length + Object.keys(agents).length === 0) {

@@ -94,6 +94,13 @@ export function checkForWarnings(config: Config, { value: written, referenced }:
     warn(['ownership', 'postgres', 'password'], 'is a secret in plain text', 'write "${file:/run/secrets/…}" or "${env:…}"')
   }
   const store = storeOf(ownership)
+  if (config.limits.tokens.length > 0 && store.kind !== 'postgres') {
+    warn(
+      ['limits', 'tokens'],
+      'is counted in memory: a restart of the gateway starts all budgets from zero',
+      'use PostgreSQL as ownership.store, or short windows',
+    )
+  }
   if (store.kind === 'postgres' && store.settings.tls === 'off' && !isLocalServer(store.settings)) {
     warn(
       ['ownership', 'postgres', 'tls'],

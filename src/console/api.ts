@@ -37,6 +37,17 @@ export interface Stream {
   readonly expiresAt: string | null
 }
 
+export interface BudgetUsed {
+  readonly rule: string | null
+  readonly per: string
+  readonly limit: number
+  readonly windowSeconds: number
+  readonly spent: number
+  readonly reserved: number
+  readonly openRuns: number
+  readonly resetsAt: string | null
+}
+
 export interface Status {
   readonly version: string
   readonly startedAt: string

@@ -2,6 +2,7 @@
 import { render } from 'preact'
 import { useCallback, useEffect, useState } from 'preact/hooks'
 import { ask, Refused, type Session } from './api.ts'
+import { Budgets } from './budgets.tsx'
 import { Decisions } from './decisions.tsx'
 import { Explain } from './explain.tsx'
 import { Overview } from './overview.tsx'
@@ -10,7 +11,7 @@ import { PolicyView } from './policy.tsx'
 import { Streams } from './streams.tsx'
 import { Threads } from './threads.tsx'
 
-const VIEWS = ['overview', 'decisions', 'streams', 'policy', 'explain', 'threads'] as const
+const VIEWS = ['overview', 'decisions', 'streams', 'budgets', 'policy', 'explain', 'threads'] as const
 type View = (typeof VIEWS)[number]
 
 const FAULTS: Readonly<Record<string, string>> = {
@@ -81,6 +82,7 @@ function Console() {
         {view === 'overview' ? <Overview mayChange={mayChange} /> : null}
         {view === 'decisions' ? <Decisions onExplain={(id) => (location.hash = `#explain/${encodeURIComponent(id)}`)} /> : null}
         {view === 'streams' ? <Streams mayChange={mayChange} /> : null}
+        {view === 'budgets' ? <Budgets /> : null}
         {view === 'policy' ? <PolicyView /> : null}
         {view === 'explain' ? <Explain requestId={detail} /> : null}
         {view === 'threads' ? <Threads mayChange={mayChange} /> : null}

@@ -56,8 +56,6 @@ export const rate = z
     return { amount: Number(amount), per: DURATION_UNITS[unit] ?? Number.NaN }
   })
 
-export const rateOrOff = z.union([z.literal('off'), rate], 'is not a rate | write 60/m, 10/s, 1000/h or off')
-
 /** @param what a noun in the plural */
 export function countOrOff(what: string) {
   const message = `is not a number of ${what} | write 20 or off`

@@ -226,6 +226,7 @@ async function compose(
             readiness,
             lastReload: last,
             store,
+            counters: limiter,
             workers: 1,
             clock,
           }),

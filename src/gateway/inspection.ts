@@ -18,7 +18,9 @@ import { openIdentity, type ConfigSnapshot } from '../snapshot/snapshot.ts'
 import type { AccessStore } from '../store/port/access.ts'
 import type { StoreState } from '../store/port/state.ts'
 import { Sources } from '../document/sources.ts'
+import type { TokenCounters } from '../limits/port.ts'
 import { mountsOf } from '../config/mounts.ts'
+import { budgetUse } from './budget-use.ts'
 
 /** Of one process, by the part that is asked for. */
 export interface Activity {
@@ -87,6 +89,7 @@ export interface InspectionParts {
   readonly readiness: Pick<Readiness, 'pending' | 'notes'>
   readonly lastReload: () => LastReload | null
   readonly store: AccessStore & Pick<StoreState, 'fault'>
+  readonly counters: Pick<TokenCounters, 'spending'>
   readonly workers: number
   /** Milliseconds since the epoch. */
   readonly clock: () => number
@@ -103,6 +106,7 @@ export function makeInspection(parts: InspectionParts): Inspection {
       .flatMap((one) => one.decisions ?? [])
       .toSorted((one, other) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0))
   return {
+    budgets: (question) => budgetUse(current().prepared, parts.counters, question, clock()),
     async status() {
       const { number, prepared } = current()
       const { config, policy } = prepared

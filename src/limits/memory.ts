@@ -1,16 +1,20 @@
 /** Counters of limits in the memory of this process. */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { LimitState } from '../core/reasons.ts'
-import type { Rate } from '../core/decide/rules.ts'
+import type { Rate } from '../core/decide/limits.ts'
 import type { Limiter, RateName } from './port.ts'
+import { makeTokenMemory } from './token-memory.ts'
 
 /** Twice the time and amount: a caller may be quick for a while, but never exceeds the rate over time (docs/how-to/authorize/limits.md). */
 export const WINDOW = 2
 /** A stream may end at any moment. */
 export const STREAM_RETRY_MS = 1000
 
-/** The counters outlive a configuration change: used tokens stay used. */
-export function makeMemoryLimiter(): Limiter {
+/**
+ * The counters outlive a configuration change: used tokens stay used.
+ * @param clock milliseconds since the epoch, for budgets of tokens
+ */
+export function makeMemoryLimiter(clock: () => number = Date.now): Limiter {
   const counters = new Map<string, RateLimiterMemory>()
   const counterOf = (name: RateName, { amount, per }: Rate): RateLimiterMemory => {
     const key = `${name} ${amount}/${per}`
@@ -30,6 +34,7 @@ export function makeMemoryLimiter(): Limiter {
   }
 
   return {
+    ...makeTokenMemory(clock),
     async take(name, who, rate) {
       try {
         await counterOf(name, rate).consume(who)

@@ -1,18 +1,20 @@
 /** Counters in PostgreSQL that replicas share. While it fails, each replica counts alone: no caller is unlimited or refused. */
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import type { Rate } from '../core/decide/rules.ts'
+import type { Rate } from '../core/decide/limits.ts'
 import type { PostgresPool } from '../postgres/pool.ts'
+import { digestOf } from './digest.ts'
 import { quoted } from '../postgres/settings.ts'
 import { makeMemoryLimiter, stateOf, STREAM_RETRY_MS, WINDOW } from './memory.ts'
 import type { Limiter, RateName } from './port.ts'
+import { makeTokenPostgres } from './token-postgres.ts'
 
 export interface PostgresLimiterParts {
   readonly pool: PostgresPool
   readonly schema: string
   /** Called when the database begins to fail, and with null when it answers again. */
   readonly onOutage: (error: unknown) => void
-  /** Milliseconds between two renewals of the leases of open streams. */
+  /** Milliseconds between two renewals of the leases of open streams and runs. */
   readonly renewal?: number
 }
 
@@ -72,6 +74,7 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
   // Streams of this process also count here: this limits them while other replicas' streams are unknown.
   const local = makeMemoryLimiter()
   const leases = makeLeases(pool, schema)
+  const tokens = makeTokenPostgres({ pool, schema, noted })
   const held = new Map<string, string>()
   const renew = async (): Promise<void> => {
     const renewed = new Map(held)
@@ -79,6 +82,7 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
     if (renewed.size > 0) await noted(leases.renew(renewed)).catch(() => {})
     // A lease that was given back meanwhile may have been taken again by this renewal.
     for (const id of renewed.keys()) if (!held.has(id)) await noted(leases.giveBack(id)).catch(() => {})
+    await tokens.renew()
     if (!stopped) timer = setTimeout(() => void renew(), renewal).unref()
   }
   let stopped = false
@@ -110,16 +114,14 @@ export function makePostgresLimiter({ pool, schema, onOutage, renewal = RENEWAL_
         if (held.delete(id)) void noted(leases.giveBack(id)).catch(() => {})
       }
     },
+    reserve: (uses) => tokens.reserve(uses),
+    settle: (id, used, end) => tokens.settle(id, used, end),
+    spending: (counters) => tokens.spending(counters),
     stop() {
       stopped = true
       clearTimeout(timer)
     },
   }
-}
-
-/** Ids have any length and characters, and counters must not store a user's id. */
-function digestOf(who: string): string {
-  return createHash('sha256').update(who).digest('base64url')
 }
 
 /** Uses the database's clock: the clocks of replicas may differ. */

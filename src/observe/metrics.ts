@@ -51,6 +51,7 @@ export interface RequestMetrics {
   dropped(kind: 'body-key' | 'nested-key' | 'query-name', count: number): void
   interruptAnswered(answer: Verdict, decision: 'permitted' | 'refused'): void
   /** `status` is 0 if no answer began. */
+  tokens(kind: 'reported' | 'estimated', count: number): void
   took(part: TimedPart, route: RouteLabel, status: number, milliseconds: number): void
 }
 
@@ -67,6 +68,7 @@ export type EndReason =
   | 'ended-by-operator'
   | 'shutting-down'
   | 'rate-limited'
+  | 'budget-exceeded'
   | 'stalled'
 
 /** `complete`: the caller has all that the upstream sent. */
@@ -265,6 +267,11 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
     'answer',
     'decision',
   ])
+  const tokens = counter(
+    'tokens_total',
+    'Tokens of runs and suggestions that count in a budget: reported by the agent, or estimated by the gateway.',
+    ['kind'],
+  )
   return {
     decided(route, reason) {
       let counts = decisions.get(route)
@@ -278,6 +285,9 @@ function requestMetrics({ counter, histogram }: Register): RequestMetrics {
     interruptAnswered: (answer, decision) => answers.inc({ answer, decision }),
     dropped: (kind, count) => {
       if (count > 0) dropped.inc({ kind }, count)
+    },
+    tokens: (kind, count) => {
+      if (count > 0) tokens.inc({ kind }, count)
     },
     took(part, route, status, milliseconds) {
       // A status beyond 599 counts as a server error (RFC 9110 §15).

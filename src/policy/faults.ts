@@ -2,6 +2,7 @@
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
 import type { Report } from '../document/document.ts'
+import { unknownGroup } from '../document/limits.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
 
 export interface PolicySurroundings {
@@ -26,6 +27,10 @@ export function checkRules(file: PolicyFile, { issuers, forwardHeaders = [] }: P
     if (rule.deny === undefined) allowFaults(rule, fault)
     else denyFaults(rule, fault)
     callerFaults(rule, issuers, fault)
+    for (const limit of Object.values(rule.limits ?? {})) {
+      const group = unknownGroup(limit, issuers)
+      if (group !== null) fault('limits', `${group} is a group of no configured issuer`, `configured: ${issuers.join(', ')}`)
+    }
     for (const name of rule.headers ?? []) {
       if (!known.includes(name.toLowerCase())) fault('headers', `${name} is not in forwardHeaders`, 'add it there, or remove it')
     }

@@ -3,7 +3,8 @@ import { z } from 'zod'
 import { isPointer } from '../core/json/pointer.ts'
 import { MEDIA_KINDS, MESSAGE_ROLES } from '../core/route/message-rules.ts'
 import { ROUTE_IDS } from '../core/route/routes.ts'
-import { bodySize, countOrOff, rateOrOff } from '../document/quantities.ts'
+import { ratesOrOff, streamsOrOff, tokenBudgets } from '../document/limits.ts'
+import { bodySize, countOrOff } from '../document/quantities.ts'
 
 const filled = z.string().min(1, 'must not be empty')
 
@@ -197,10 +198,11 @@ const rule = z
       .describe('The forwardHeaders that are forwarded with requests that this rule allows; by default all.'),
     limits: z
       .strictObject({
-        requests: rateOrOff.optional().describe('Requests that this rule allows, in addition to limits.requests.'),
-        runs: rateOrOff.optional().describe('Replaces limits.runs.'),
-        newThreads: rateOrOff.optional().describe('Replaces limits.newThreads.'),
-        streams: countOrOff('streams').optional().describe('Replaces limits.streams.'),
+        requests: ratesOrOff.optional().describe('Requests that this rule allows, in addition to limits.requests.'),
+        runs: ratesOrOff.optional().describe('Replaces limits.runs.'),
+        newThreads: ratesOrOff.optional().describe('Replaces limits.newThreads.'),
+        streams: streamsOrOff.optional().describe('Replaces limits.streams.'),
+        tokens: tokenBudgets.optional().describe('Replaces limits.tokens; an empty list for no budget.'),
         body: bodySize.optional().describe('Replaces limits.body and limits.runBody.'),
       })
       .optional()

@@ -122,6 +122,10 @@ const OF_GATEWAY: Readonly<Record<string, readonly Ask[]>> = {
   ],
   'GET /decisions/minutes': [{ path: '/decisions/minutes', status: 200 }],
   'GET /streams': [{ path: '/streams', status: 200 }],
+  'GET /budgets': [
+    { path: '/budgets?user=corp:alice', status: 200 },
+    { path: '/budgets?user=corp:alice&group=corp:staff', status: 400 },
+  ],
   'DELETE /streams/{id}': [
     { path: '/streams/ID', method: 'DELETE', status: 204 },
     { path: '/streams/ID', method: 'DELETE', status: 404 },

@@ -48,6 +48,7 @@ void test('each metric has the labels of its row', async (t) => {
   metrics.requests.claimed('new')
   metrics.requests.dropped('body-key', 1)
   metrics.requests.interruptAnswered('approved', 'permitted')
+  metrics.requests.tokens('reported', 1)
   for (const part of ['request', 'gateway', 'upstream'] as const) metrics.requests.took(part, 'agent/run', 200, 1)
   metrics.streams.streamClosed('complete', 1)
   await metrics.store.timed('access', 'sqlite', () => Promise.resolve())()

@@ -84,7 +84,15 @@ function given(told: Told, more: Changes = {}): Given {
     },
   }
   const sizes = { body: 10_000, runBody: 10_000 }
-  const limits = { ...sizes, bodyMembers: 10_000, requests: 'off', runs: 'off', newThreads: 'off', streams: 'off' } as const
+  const limits = {
+    ...sizes,
+    bodyMembers: 10_000,
+    requests: 'off',
+    runs: 'off',
+    newThreads: 'off',
+    streams: 'off',
+    tokens: [],
+  } as const
   const limiter = makeMemoryLimiter()
   const budget = makeBudget(10_000)
   const authentication = makeAuthentication({

@@ -94,6 +94,7 @@ const FAULTY: readonly (readonly [what: string, rule: object, ...Expected[]])[] 
   ['no stream', { ...INFO, limits: { streams: 0 } }, ['limits.streams', '"streams"', 'is not a number of streams', 'write 20 or off']],
   ['half a stream', { ...INFO, limits: { streams: 1.5 } }, ['limits.streams', '"streams"', 'is not a number of streams', 'write 20 or off']],
   ['a body that no text holds', { ...INFO, limits: { body: '1GiB' } }, ['limits.body', '"body"', 'is too large']],
+  ['a group of no issuer', { ...INFO, limits: { runs: { rate: '1/m', per: 'group', groups: ['other:a'] } } }, ['limits', '"limits"', 'other:a is a group of no configured issuer']],
   ['another limit', { ...INFO, limits: { body: '1MiB', run: '1/m' } }, ['limits.run', '"run"', 'is not a known key', 'did you mean "runs"?']],
 ]
 

@@ -34,16 +34,20 @@ export interface Replicas extends GatedUpstream {
 /** What differs. */
 export interface ReplicasOptions {
   readonly limits?: object
+  readonly config?: object
   /** The URL by which b reaches the database that is at this one. */
   readonly way?: (url: string) => Promise<string>
 }
 
 /** Starts them. */
-export async function replicas(t: Test, { limits = {}, way = async (url) => url }: ReplicasOptions = {}): Promise<Replicas> {
+export async function replicas(
+  t: Test,
+  { limits = {}, config = {}, way = async (url) => url }: ReplicasOptions = {},
+): Promise<Replicas> {
   const database = await startPostgres(t)
   const options = (store: string) => ({
     policy: OWNERS_SHARE,
-    config: { ownership: { store }, limits, admin: { port: 0, credential: OPERATOR } },
+    config: { ...config, ownership: { store }, limits, admin: { port: 0, credential: OPERATOR } },
   })
   const first = await gated(t, ANSWERS, options(database.url))
   const { signer, upstream, alice } = first

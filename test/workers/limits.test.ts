@@ -3,6 +3,7 @@ import { test } from 'tap'
 import { runInput } from '../../testing/support/client.ts'
 import { firstAnswer, head, openRaw } from '../../testing/support/raw.ts'
 import { until } from '../../testing/support/until.ts'
+import type { Answering } from '../../testing/support/upstream.ts'
 import { startScene, type ToWorker } from './scene.ts'
 
 void test('the 121st new thread is one too many, whichever workers the others were begun at', async (t) => {
@@ -66,4 +67,31 @@ void test('what all bodies may take of the memory is divided', async (t) => {
   const statusAt = async (way: ToWorker): Promise<number> => (await way.ask(alice, '/agent/default/run', large)).status
   await until(async () => (await statusAt(workers.get(Number(worker))!)) === 503)
   for (const [number, way] of workers) if (number !== worker) t.equal(await statusAt(way), 200)
+})
+
+void test('token budgets count over all workers, and a worker that dies pays for its open runs', async (t) => {
+  const usage = [{ totalTokens: 600 }]
+  const answering: Answering = (request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: {"type":"RUN_STARTED"}\n\n')
+    if (!request.target.includes('/endless/')) response.end(`data: ${JSON.stringify({ type: 'RUN_FINISHED', usage })}\n\n`)
+  }
+  const tokens = [{ limit: 1000, window: '1d', reserve: 300 }]
+  const scene = await startScene(t, { config: { limits: { newThreads: 'off', tokens } }, answering })
+  const [one, two] = [...(await scene.workers()).values()] as const
+  const [alice, bob] = [scene.sign('alice'), scene.sign('bob')]
+  t.equal((await one!.run(alice, 't1')).status, 200)
+  t.equal((await two!.run(alice, 't1')).status, 200)
+  for (const worker of [one, two]) t.match((await worker!.run(alice, 't1')).json, { code: 'budget-exceeded' })
+  const spent = async (user: string): Promise<unknown> => (await scene.operate(`/budgets?user=${user}`)).json
+  t.match(await spent('corp:alice'), { budgets: [{ spent: 1200, openRuns: 0 }] })
+  const body = JSON.stringify(runInput('t2'))
+  const stream = await openRaw(scene.url)
+  t.teardown(() => stream.destroy())
+  const lines = [`Authorization: Bearer ${bob}`, 'Content-Type: application/json', `Content-Length: ${body.length}`]
+  stream.write(head('POST /api/copilotkit/agent/endless/run HTTP/1.1', 'Host: a', ...lines) + body)
+  await stream.until(/RUN_STARTED/)
+  t.match(await spent('corp:bob'), { budgets: [{ spent: 0, reserved: 300, openRuns: 1 }] })
+  for (const worker of [1, 2]) process.kill(scene.processOf(worker), 'SIGKILL')
+  await until(async () => JSON.stringify(await spent('corp:bob')).includes('"spent":300'))
+  t.match(await spent('corp:bob'), { budgets: [{ reserved: 0, openRuns: 0 }] })
 })

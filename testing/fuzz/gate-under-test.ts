@@ -65,6 +65,7 @@ export const LIMITS = {
   runs: 'off',
   newThreads: 'off',
   streams: 'off',
+  tokens: [],
 } as const
 
 export const LISTED_ORIGIN = 'https://app.example'

@@ -55,6 +55,7 @@ const NO_GATEWAY: Inspection = {
   policy: none,
   configuration: none,
   explain: none,
+  budgets: none,
 }
 
 /**

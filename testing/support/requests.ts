@@ -38,5 +38,6 @@ export function authorized(permit: Permit, { payload = { kind: 'none' }, upstrea
     begun: { ...NOTHING_BEGUN, ...begun },
     permittedAt: 0,
     takePlace: null,
+    budget: null,
   }
 }

@@ -9,6 +9,7 @@ export function callerOf(response: Writable, lengths: (number | undefined)[] = [
     response: responseOver(response),
     head: (length) => void lengths.push(length),
     takePlace: null,
+    budget: null,
     onEnded: () => {},
   }
 }

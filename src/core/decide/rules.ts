@@ -2,6 +2,7 @@
 import type { BodyPolicy } from '../route/bodies.ts'
 import type { RouteDescriptor } from '../route/classify.ts'
 import { valueAt } from '../json/pointer.ts'
+import type { Rates, StreamLimits, TokenBudgets } from './limits.ts'
 import type { Part, Principal, User } from './principal.ts'
 import type { RulePlace } from '../reasons.ts'
 import type { Method, Route, RouteId } from '../route/routes.ts'
@@ -32,20 +33,14 @@ export interface CallerConditions {
 
 export type CallerPart = 'issuer' | 'role' | 'permission' | 'claim'
 
-/** The gateway counts in windows of twice the time, in which twice the amount may come. */
-export interface Rate {
-  readonly amount: number
-  /** Milliseconds. */
-  readonly per: number
-}
-
 /** An absent limit stays as configured, and `off` means no limit. */
 export interface RuleLimits {
   /** Counted in addition to the configured limit. */
-  readonly requests?: Rate | 'off'
-  readonly runs?: Rate | 'off'
-  readonly newThreads?: Rate | 'off'
-  readonly streams?: number | 'off'
+  readonly requests?: Rates
+  readonly runs?: Rates
+  readonly newThreads?: Rates
+  readonly streams?: StreamLimits
+  readonly tokens?: TokenBudgets
   /** Bytes of a body. */
   readonly body?: number
 }

@@ -61,6 +61,8 @@ export function startWorker(parts: WorkerHandleParts): WorkerHandle {
     take: lent.take,
     open: lent.open,
     close: lent.close,
+    reserve: lent.reserve,
+    settle: lent.settle,
     audit: onAudit,
   }
   const calls = connectRpc<WorkerHandlers>(

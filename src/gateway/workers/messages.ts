@@ -1,7 +1,7 @@
 /** The calls between the primary and its workers. */
 import type { LimitState } from '../../core/reasons.ts'
-import type { Rate } from '../../core/decide/rules.ts'
-import type { RateName } from '../../limits/port.ts'
+import type { BudgetUse, Rate } from '../../core/decide/limits.ts'
+import type { RateName, Reservation, RunEnd } from '../../limits/port.ts'
 import type { HeldFiles } from '../../document/sources.ts'
 import type { LogForm } from '../../observe/log.ts'
 import type { Figures } from '../../observe/metrics.ts'
@@ -35,6 +35,9 @@ export type PrimaryHandlers = {
   /** As Limiter.open, with a number that gives the stream back. */
   readonly open: (asked: { readonly who: string; readonly most: number }) => Promise<LimitState | number>
   readonly close: (stream: number) => void
+  /** As TokenCounters. */
+  readonly reserve: (uses: readonly BudgetUse[]) => Promise<Reservation | LimitState>
+  readonly settle: (asked: { readonly id: string; readonly tokens: number; readonly end: RunEnd }) => Promise<void>
   readonly audit: (asked: { readonly text: string; readonly lost: number }) => void
 }
 

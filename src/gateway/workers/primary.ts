@@ -17,7 +17,7 @@ import { openAuditSink } from '../../audit/sinks.ts'
 import type { Logger } from '../../observe/log.ts'
 import { makeMetrics } from '../../observe/metrics.ts'
 import { openLimiter } from '../../limits/open.ts'
-import { openStore } from '../../store/open.ts'
+import { openStoreWithPool } from '../../store/open.ts'
 import type { HeldFiles } from '../../document/sources.ts'
 import type { Prepared } from '../../snapshot/load.ts'
 import { makeReload, type Numbered } from '../../snapshot/reload.ts'
@@ -68,15 +68,16 @@ async function start(
   const readiness = joinReadiness(own, () => workerPool.conditions())
   const metrics = joinMetrics(figures, () => workerPool.figures())
 
-  const store = measuredStore(await openStore(config.ownership, { log }), storeOf(config.ownership).kind, metrics.store)
+  const { store: unmeasured, pool } = await openStoreWithPool(config.ownership, { log })
+  const store = measuredStore(unmeasured, storeOf(config.ownership).kind, metrics.store)
   closing.push(() => store.close())
   sayLostStore(storeOf(config.ownership), surroundings.machine?.mounts ?? readMounts(), log)
   const revocations = await makeRevocationList(store)
   closing.push(() => revocations.stop())
   const audit = openAuditSink(config.audit, { log, metrics: metrics.audit, note: (text) => own.note('audit', text) })
   closing.push(() => audit?.stop())
-  // With a database, workers count there and never ask this limiter.
-  const limiter = openLimiter(config.ownership, null, log)
+  // With a database, workers count there: of this limiter, only the admin API asks what was spent.
+  const limiter = openLimiter(config.ownership, pool, log)
   closing.push(() => limiter.stop())
 
   const size = workersOf(config)
@@ -173,6 +174,7 @@ async function start(
         readiness,
         lastReload: last,
         store,
+        counters: limiter,
         workers: size,
         clock,
       }),

@@ -2,7 +2,8 @@
 import { decide, isPermit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
-import type { Rate, Rules } from '../../core/decide/rules.ts'
+import type { Rates } from '../../core/decide/limits.ts'
+import type { Rules } from '../../core/decide/rules.ts'
 import type { Limiter } from '../../limits/port.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { GrantStore, StoredGrant } from '../../store/port/grants.ts'
@@ -10,6 +11,7 @@ import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Answer } from '../pipeline/answer.ts'
 import { granteeWord, isTo, readGrant, readGrantee, shownGrant } from '../../operator/grant-form.ts'
 import type { OwnerRecords } from '../pipeline/authorization.ts'
+import { takeRates } from '../pipeline/limit-leases.ts'
 import { threadKey } from '../pipeline/settlement.ts'
 import type { Authorized, Payload } from '../pipeline/stages.ts'
 
@@ -21,7 +23,7 @@ export interface GrantsParts {
   readonly scope: string
   readonly issuers: readonly string[]
   readonly limiter: Limiter
-  readonly limit: Rate | 'off'
+  readonly limit: Rates
   readonly log: Logger
   readonly clock: () => number
 }
@@ -49,10 +51,8 @@ export function makeGrants(parts: GrantsParts): Grants {
     const { owner, principal } = request.permit
     const asked = readGrant(bodyOf(request.payload), parts.issuers, owner)
     if ('fault' in asked) return refuse('grant-malformed')
-    if (parts.limit !== 'off') {
-      const limit = await parts.limiter.take('grants', request.caller.key, parts.limit)
-      if (limit !== null) return refuse('grants-limited', { limit })
-    }
+    const limit = await takeRates(parts.limiter, 'grants', parts.limit, { principal, caller: request.caller.key })
+    if (limit !== null) return refuse('grants-limited', { limit })
     const grant: StoredGrant = { ...asked, grantedBy: principal.id, grantedAt: parts.clock() }
     switch (await store.grant(key, owner, grant)) {
       case 'not-owner':

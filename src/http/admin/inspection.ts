@@ -4,6 +4,7 @@ import { isRefusal, refuse } from '../../core/reasons.ts'
 import { note, notFound, type AdminRefusal } from './answers.ts'
 import { answer, type AddOperation } from './operations.ts'
 import {
+  budgetSchema,
   configurationSchema,
   decisionSchema,
   explanationSchema,
@@ -11,6 +12,7 @@ import {
   policySchema,
   statusSchema,
   streamSchema,
+  type BudgetUsed,
   type Configuration,
   type Decision,
   type Explained,
@@ -28,6 +30,7 @@ export interface Inspection {
   /** Of the last hour, the latest first. */
   minutes(): Promise<readonly MinuteOfDecisions[]>
   streams(): Promise<readonly Stream[]>
+  budgets(question: BudgetQuestion): Promise<readonly BudgetUsed[]>
   /** False if the request has no open stream. */
   endStream(requestId: string): Promise<boolean>
   policy(): Promise<ActivePolicy>
@@ -35,6 +38,11 @@ export interface Inspection {
   /** Null for an id of no recent request. */
   explain(question: ExplainQuestion): Promise<Explained | { readonly fault: string } | null>
 }
+
+export type BudgetQuestion =
+  | { readonly kind: 'user'; readonly user: string }
+  | { readonly kind: 'group'; readonly group: string }
+  | { readonly kind: 'claim'; readonly at: string; readonly issuer: string; readonly value: string }
 
 export type ExplainQuestion = z.output<typeof questionForm>
 
@@ -53,6 +61,16 @@ const DECISIONS_QUERY = {
     .optional()
     .meta({ description: `At most so many, up to ${MOST_DECISIONS}; ${DEFAULT_DECISIONS} by default.` }),
 }
+
+const BUDGETS_QUERY = {
+  user: filter.describe('The use of this user, by user id.'),
+  group: filter.describe('The use of this group, as `issuer:group`.'),
+  claim: filter.describe('The use of all users with one value of this claim: its JSON pointer, as in the budget.'),
+  issuer: filter.describe('With `claim`: the issuer id.'),
+  value: filter.describe('With `claim`: its value.'),
+}
+
+const BUDGETS_FORM = 'Write ?user=ID, ?group=ISSUER:GROUP, or ?claim=POINTER&issuer=ID&value=VALUE.'
 
 const EXPLAIN_FORM =
   'Write {"requestId": "…"}, {"line": {…}} with a line of the audit log, or {"method": "GET", "target": "/…", "claims": {…}, "issuer": "…"}.'
@@ -172,6 +190,28 @@ export function addInspectionRoutes(addOperation: AddOperation, inspection: Insp
   addOperation(
     {
       method: 'GET',
+      url: '/budgets',
+      id: 'showBudgets',
+      action: 'budgets',
+      summary: 'Shows what a user, a group or the users with one value of a claim have used of their token budgets.',
+      query: BUDGETS_QUERY,
+      answers: {
+        200: {
+          description: 'Each budget of the configuration and the policy that may apply.',
+          schema: z.strictObject({ budgets: z.array(budgetSchema).readonly() }),
+        },
+      },
+      refusals: [400],
+    },
+    async ({ query }) => {
+      const question = budgetQuestion(query)
+      if (question === null) return { ...refuse('query-encoding'), text: BUDGETS_FORM }
+      return answer(200, { budgets: await inspection.budgets(question) })
+    },
+  )
+  addOperation(
+    {
+      method: 'GET',
       url: '/configuration',
       id: 'showConfiguration',
       action: 'configuration',
@@ -217,6 +257,17 @@ export function addInspectionRoutes(addOperation: AddOperation, inspection: Insp
       return answer(200, explained)
     },
   )
+}
+
+function budgetQuestion(query: unknown): BudgetQuestion | null {
+  const read = z.strictObject(BUDGETS_QUERY).safeParse(query)
+  if (!read.success) return null
+  const { user, group, claim, issuer, value } = read.data
+  const given = Object.values(read.data).filter((one) => one !== undefined).length
+  if (user !== undefined && given === 1) return { kind: 'user', user }
+  if (group !== undefined && given === 1) return { kind: 'group', group }
+  if (claim === undefined || issuer === undefined || value === undefined || given !== 3) return null
+  return { kind: 'claim', at: claim, issuer, value }
 }
 
 const NOT_RECENT =

@@ -207,6 +207,20 @@ export const policySchema = z
   })
   .meta({ id: 'Policy' })
 
+export const budgetSchema = z
+  .strictObject({
+    rule: z.string().nullable().describe('The rule of the policy; null for a budget of the configuration.'),
+    per: z.string().describe('`user`, `group`, or the JSON pointer of a claim.'),
+    limit: z.int().describe('Tokens in a window.'),
+    windowSeconds: z.number(),
+    onExceeded: z.enum(['finish', 'end']),
+    spent: z.int().describe('Tokens charged in the current window.'),
+    reserved: z.int().describe('Tokens set aside for open runs.'),
+    openRuns: z.int(),
+    resetsAt: z.string().nullable().describe('The end of the window; null before its first run.'),
+  })
+  .meta({ id: 'Budget' })
+
 const outcome = z.strictObject({
   outcome: z.enum(['permitted', 'refused', 'needs', 'answered']),
   status: z.int().nullable(),
@@ -249,6 +263,7 @@ export const explanationSchema = z
 
 export type Decision = z.input<typeof decisionSchema>
 export type MinuteOfDecisions = z.input<typeof minuteSchema>
+export type BudgetUsed = z.input<typeof budgetSchema>
 export type Stream = z.input<typeof streamSchema>
 export type Status = z.input<typeof statusSchema>
 export type Configuration = z.input<typeof configurationSchema>

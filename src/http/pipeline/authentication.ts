@@ -3,9 +3,10 @@ import type { Authenticate, Authenticated } from '../../auth/authenticate.ts'
 import type { AuthenticateRequest } from '../../auth/request-credentials.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Credential } from '../../core/decide/credential.ts'
-import type { Rate } from '../../core/decide/rules.ts'
+import type { Rates } from '../../core/decide/limits.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { Limiter } from '../../limits/port.ts'
+import { takeRates } from './limit-leases.ts'
 import type { Caller, Exchange } from './stages.ts'
 
 export interface AuthenticationParts {
@@ -13,7 +14,7 @@ export interface AuthenticationParts {
   /** Null where no issuer has a credential cookie. */
   readonly authenticateWithCookies: AuthenticateRequest | null
   readonly isRevoked: (userId: string, credential: Credential) => boolean
-  readonly requests: Rate | 'off'
+  readonly requests: Rates
   readonly limiter: Limiter
   readonly onFault: (error: unknown, requestId: string) => void
   readonly clock: () => number
@@ -43,9 +44,9 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
     if (invalid !== null) return invalid
     const caller = { principal, credential, key: callerKey(principal, head.address) }
     if (requests === 'off') return caller
-    return limiter
-      .take('requests', caller.key, requests)
-      .then((limit) => (limit === null ? caller : refuse('requests-limited', { limit })))
+    return takeRates(limiter, 'requests', requests, { principal, caller: caller.key }).then((limit) =>
+      limit === null ? caller : refuse('requests-limited', { limit }),
+    )
   }
 
   return {

@@ -17,8 +17,8 @@ import type { AccessStore, ThreadAccess } from '../../store/port/access.ts'
 import type { ThreadKey } from '../../store/port/thread.ts'
 import type { Authentication } from './authentication.ts'
 import { NOTHING_BEGUN, type Begun, type Claiming, type Deletion } from './claim.ts'
-import { lastingLimit, takeLimits, takeNewThread, type CallerLimits } from './limit-leases.ts'
-import type { Authorized, Mark, Undecided } from './stages.ts'
+import { lastingLimit, takeLimits, takeNewThread, takeTokens, type CallerLimits } from './limit-leases.ts'
+import type { Authorized, Mark, Payload, Undecided } from './stages.ts'
 
 export interface AuthorizationParts {
   readonly records: OwnerRecords
@@ -26,7 +26,7 @@ export interface AuthorizationParts {
   readonly invalidity: Authentication['invalidity']
   readonly limits: CallerLimits & { readonly body: number; readonly runBody: number }
   readonly limiter: Limiter
-  readonly metrics: Pick<RequestMetrics, 'claimed' | 'upstreamFailed'>
+  readonly metrics: Pick<RequestMetrics, 'claimed' | 'upstreamFailed' | 'tokens'>
 }
 
 export interface Replaced {
@@ -93,6 +93,9 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       exchange.timing.waited += performance.now() - askedAt
       if (forged !== null) return { ...forged, rule: permit.rule }
     }
+    const budgets = permit.rule.limits.tokens ?? limits.tokens
+    const exceeded = budgets.length === 0 ? null : await takeTokens(leases, permit, budgets, bytesOf(payload), parts)
+    if (exceeded !== null) return exceeded
     let begun: Begun = NOTHING_BEGUN
     let isKept = false
     try {
@@ -111,7 +114,20 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       isKept = true
       if (begun.isNew) metrics.claimed('new')
       const takePlace = lastingLimit(leases, permit, limits, limiter)
-      return { outcome: 'authorized', exchange, binding, caller, upstream, permit, payload, begun, permittedAt, takePlace }
+      const { budget } = leases
+      return {
+        outcome: 'authorized',
+        exchange,
+        binding,
+        caller,
+        upstream,
+        permit,
+        payload,
+        begun,
+        permittedAt,
+        takePlace,
+        budget,
+      }
     } finally {
       if (!isKept) {
         if (payload.kind === 'stream') payload.body.destroy()
@@ -160,6 +176,12 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     }
     return refuse('store-unavailable')
   }
+}
+
+function bytesOf(payload: Payload): number {
+  if (payload.kind !== 'json') return 0
+  const { bytes } = payload
+  return Buffer.isBuffer(bytes) ? bytes.length : bytes.reduce((sum, piece) => sum + piece.length, 0)
 }
 
 /** What a decision needs to know about a thread: its row or, without a row, the users seen on it. */

@@ -116,7 +116,8 @@ export function makePipeline(parts: PipelineParts): Pipeline {
     async complete(request, message) {
       const { exchange, binding, caller, upstream } = request
       const { response, signal } = exchange
-      const leases: LimitLeases = { caller: caller.key, taken: [], close: null, isOver: false }
+      const { key, principal } = caller
+      const leases: LimitLeases = { caller: key, principal, taken: [], streams: null, budget: null, isOver: false }
       response.once('close', () => {
         if (!response.writableFinished) signal.abort()
         releaseLimits(leases)

@@ -23,6 +23,7 @@ import type { Begun } from './claim.ts'
 import type { ClientDisconnectSignal } from '../upstream/upstream.ts'
 import type { History } from './history.ts'
 import type { LimitLeases } from './limit-leases.ts'
+import type { RunBudget } from './run-budget.ts'
 
 export interface RequestHead {
   readonly id: string
@@ -147,6 +148,8 @@ export interface Authorized extends Addressed {
   readonly permittedAt: Mark
   /** Null where that is not limited, or was done. */
   readonly takePlace: (() => Promise<boolean>) | null
+  /** Null where no budget of tokens applies. */
+  readonly budget: RunBudget | null
 }
 
 /** A moment in the sequence of changes. */

@@ -15,6 +15,7 @@ import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
 import type { IdentityHeaders } from '../pipeline/identity.ts'
+import type { SeenEnd } from '../pipeline/run-budget.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
 import type { Written } from '../lists/rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
@@ -127,12 +128,12 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     head: (length?: number) => void,
     form: AnswerForm,
     owner: AnswerOwner,
-    { exchange, takePlace, permittedAt }: Authorized,
+    { exchange, takePlace, permittedAt, budget }: Authorized,
   ): 'passed' => {
     const { response, record, snapshot, timing } = exchange
     timing.answeredAt = performance.now()
     const onEnded = (why: Exchange['record']['ended']): void => void (record.ended = why)
-    const state = answers.pass(body, { response, head, takePlace, onEnded }, form, owner, answerRules)
+    const state = answers.pass(body, { response, head, takePlace, budget, onEnded }, form, owner, answerRules)
     // An answer that the caller has whole is not checked again.
     if (state === 'over') return 'passed'
     // The head tells the caller at once that there is an answer, whenever its body comes.
@@ -202,13 +203,18 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   }
 
   const pass: Forwarder['pass'] = async (request, onDecided) => {
-    const { permit, exchange, payload, begun } = request
+    const { permit, exchange, payload, begun, budget } = request
     const { endRun } = begun
     const owner = ownerOf(request)
-    const result = await askFor(request, owner, { payload, onSent: onDecided })
+    const noteSent = (): void => {
+      budget?.sent()
+      onDecided()
+    }
+    const result = await askFor(request, owner, { payload, onSent: budget === null ? onDecided : noteSent })
     const isOutdated = result.outcome === 'failed' && result.isOutdated === true
     const isAccepted = result.outcome === 'answered' && result.status < 300
     if (endRun !== null && !isAccepted) endRun(certainlyNotStarted(result) ? 'over' : 'unknown')
+    if (!isAccepted && !isOutdated) budget?.over(endOf(result))
     const settling = settlement.settle(permit, begun, payload, result)
     if (settling !== null) {
       const traced = exchange.trace?.begin('store')
@@ -250,6 +256,13 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     failed,
     unusable: refused,
   }
+}
+
+/** How a run ended that the upstream has not accepted. */
+function endOf(result: UpstreamAnswer | UpstreamFailure): SeenEnd {
+  if (certainlyNotStarted(result)) return 'not-started'
+  // A caller who leaves does not stop a run.
+  return result.outcome === 'failed' && result.refusal.reason === 'caller-left' ? 'gateway' : 'upstream'
 }
 
 const NO_PAYLOAD: Payload = { kind: 'none' }

@@ -6,6 +6,7 @@ import { binaryRunError, eventBoundary, frameBoundary, type EventBoundary } from
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import type { EndReason, StreamEnd, StreamMetrics } from '../../observe/metrics.ts'
+import type { RunBudget } from '../pipeline/run-budget.ts'
 import type { AnswerBody, BodyReader } from './answer-body.ts'
 
 export interface AnswerOwner {
@@ -31,6 +32,8 @@ export interface Caller {
   readonly head: (length?: number) => void
   /** Takes a place among the caller's open streams; false if none is left. Null where a place was taken already. */
   readonly takePlace: (() => Promise<boolean>) | null
+  /** Null where no budget of tokens applies. */
+  readonly budget: RunBudget | null
   readonly onEnded: (why: EndReason) => void
 }
 
@@ -73,6 +76,7 @@ type LastWord = readonly [message: string, code: EndReason]
 const NO_LONGER_ALLOWED: LastWord = ['You are no longer allowed to do this.', 'not-allowed']
 const EXPIRED: LastWord = ['Your sign-in has expired: sign in again.', 'credential-expired']
 const BY_OPERATOR: LastWord = ['An operator has ended this answer.', 'ended-by-operator']
+const OVER_BUDGET: LastWord = ['The token budget is used up: try again later.', 'budget-exceeded']
 const REVOKED: LastWord = ['Your access was revoked: sign in again.', 'credential-invalid']
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
@@ -118,8 +122,9 @@ export function makeOpenAnswers(
   }
 
   const pass: OpenAnswers['pass'] = (body, caller, form, owner, rules) => {
-    const { response, head, takePlace } = caller
+    const { response, head, takePlace, budget } = caller
     const isStream = form !== 'plain'
+    budget?.answered(form === 'events' || form === 'frames' ? form : null)
     let boundary: EventBoundary | null = null
     let keepAlive: NodeJS.Timeout | undefined
     let lasting: NodeJS.Timeout | undefined
@@ -175,12 +180,18 @@ export function makeOpenAnswers(
         keepAlive?.refresh()
         // A slow reader holds back its own answer only.
         const hasRoom = response.write(chunk)
+        if (budget?.see(chunk) === false && !isWhole) {
+          end(OVER_BUDGET)
+          return false
+        }
         if (!hasRoom) awaitReader()
         return hasRoom
       },
       end(last) {
         state = 'begun'
         clearInterval(keepAlive)
+        if (last !== undefined) budget?.see(last)
+        budget?.over('upstream')
         if (last === undefined) response.end()
         else if (last.length > ONE_PIECE) response.end(last)
         // Node joins only text with the head; in this encoding each byte is one character, and each character one byte.
@@ -190,7 +201,10 @@ export function makeOpenAnswers(
       // The upstream broke off: the caller must see a broken answer, not a short one.
       broken() {
         // The upstream request of a caller who left is aborted, which is no failure of the upstream.
-        if (!response.destroyed) ended ??= 'upstream-broke-off'
+        if (!response.destroyed) {
+          ended ??= 'upstream-broke-off'
+          budget?.over('upstream')
+        }
         cutOff(response)
       },
     }

@@ -110,6 +110,26 @@ const UNCONFIRMED = `
   CREATE INDEX threads_unconfirmed ON {schema}.threads (last_used_at) WHERE provisional;
 `
 
+// Digests as in LIMITS. A row of `token_reserves` is what an open run has set aside; it is charged when its lease ends.
+const BUDGETS = `
+  CREATE TABLE {schema}.token_spending (
+    key text COLLATE "C" PRIMARY KEY,
+    spent bigint NOT NULL,
+    ends_at timestamptz NOT NULL
+  );
+  CREATE INDEX token_spending_by_end ON {schema}.token_spending (ends_at);
+  CREATE TABLE {schema}.token_reserves (
+    id uuid NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    reserve bigint NOT NULL,
+    milliseconds bigint NOT NULL,
+    until timestamptz NOT NULL,
+    PRIMARY KEY (id, key)
+  );
+  CREATE INDEX token_reserves_by_key ON {schema}.token_reserves (key);
+  CREATE INDEX token_reserves_by_lease ON {schema}.token_reserves (until);
+`
+
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -127,6 +147,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['lists', LISTS],
   ['columns', COLUMNS],
   ['unconfirmed', UNCONFIRMED],
+  ['budgets', BUDGETS],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

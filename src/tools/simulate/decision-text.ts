@@ -1,4 +1,5 @@
 /** Describes decisions for the operator at a terminal. */
+import type { Rate, Rates, StreamLimit, StreamLimits, TokenBudget, TokenBudgets } from '../../core/decide/limits.ts'
 import { sizeText } from '../../document/quantities.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import {
@@ -12,7 +13,7 @@ import {
 } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { CODES, type Refusal, type RulePlace } from '../../core/reasons.ts'
-import { isOperator, type Relation, type Rule, type RuleLimits, type Rate, type Rules } from '../../core/decide/rules.ts'
+import { isOperator, type Relation, type Rule, type Rules } from '../../core/decide/rules.ts'
 import type { Trace, TriedRule, TriedVerdict } from '../../core/decide/trace.ts'
 
 const VERDICTS: Readonly<Record<Exclude<TriedVerdict, 'thread'>, string>> = {
@@ -144,15 +145,32 @@ const UNITS = [
   [1000, 's'],
 ] as const
 
-function rateText(rate: Rate): string {
-  return `${rate.amount}/${UNITS.find(([per]) => per === rate.per)?.[1] ?? `${rate.per}ms`}`
+function timeText(milliseconds: number): string {
+  const days = milliseconds / 86_400_000
+  if (Number.isInteger(days)) return `${days}d`
+  const [unit, name] = UNITS.find(([per]) => milliseconds % per === 0) ?? [1, 'ms']
+  return `${milliseconds / unit}${name}`
 }
 
+function amountText(limit: Rate | StreamLimit | TokenBudget): string {
+  if ('most' in limit) return String(limit.most)
+  if ('amount' in limit) return `${limit.amount}/${UNITS.find(([per]) => per === limit.per)?.[1] ?? `${limit.per}ms`}`
+  return `${limit.limit} in ${timeText(limit.window)}${limit.onExceeded === 'end' ? ' (ends runs)' : ''}`
+}
+
+function sharedText({ by }: Rate | StreamLimit | TokenBudget): string {
+  if (by === undefined) return ''
+  if (by.kind === 'claim') return ` per ${by.at}`
+  return by.groups === null ? ' per group' : ` per group of ${by.groups.join(', ')}`
+}
+
+export type Limit = Rates | StreamLimits | TokenBudgets | number | undefined
+
 /** A limit as in a file. */
-export function limitText(name: string, limit: RuleLimits[keyof RuleLimits]): string {
+export function limitText(name: string, limit: Limit): string {
   if (limit === undefined) return 'as configured'
-  if (typeof limit === 'object') return rateText(limit)
-  return name === 'body' && typeof limit === 'number' ? sizeText(limit) : String(limit)
+  if (typeof limit !== 'object') return name === 'body' && typeof limit === 'number' ? sizeText(limit) : String(limit)
+  return limit.length === 0 ? 'off' : limit.map((one) => `${amountText(one)}${sharedText(one)}`).join(' and ')
 }
 
 /** `"staff-only" (line 12)`, where the output names the policy once. */

@@ -80,7 +80,13 @@ export interface Surroundings {
 }
 
 /** No explanation is refused for what other requests use. */
-const UNLIMITED: Limiter = { take: async () => null, open: async () => () => {} }
+const UNLIMITED: Limiter = {
+  take: async () => null,
+  open: async () => () => {},
+  reserve: async () => ({ id: '', left: [] }),
+  settle: async () => {},
+  spending: async () => [],
+}
 const ROOM = makeBudget(Number.MAX_SAFE_INTEGER)
 
 /** Only the gateway that made a cursor can open it. Each is taken for one of the list that the request asks for. */

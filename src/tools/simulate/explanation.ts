@@ -1,13 +1,13 @@
 /** An explanation as data for scripts, without any secret value, with its limits and notes. */
 import type { Config } from '../../config/schema.ts'
-import { isOperator, type Rate } from '../../core/decide/rules.ts'
+import { isOperator } from '../../core/decide/rules.ts'
 import { CODES, isRefusal } from '../../core/reasons.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Target } from '../../core/route/target.ts'
 import type { Trace } from '../../core/decide/trace.ts'
 import type { Policy } from '../../policy/compile.ts'
 import type { Explanation, Question } from './explain.ts'
-import { answersText, placeOf, limitText, idleGrant, idleText } from './decision-text.ts'
+import { answersText, placeOf, limitText, idleGrant, idleText, type Limit } from './decision-text.ts'
 import { configuredBody } from '../../core/route/bodies.ts'
 import type { Permit } from '../../core/decide/decide.ts'
 
@@ -77,8 +77,8 @@ export function explanationData(explanation: Explanation, question: Question, co
   }
 }
 
-/** Rates and numbers; the body in bytes. */
-type LimitsOf = Readonly<Record<string, Rate | number | 'off'>>
+/** The body in bytes. */
+type LimitsOf = Readonly<Record<string, Limit>>
 
 /** Those of its rule come before those of the configuration, except for requests: they count against both. */
 export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limits }: Config): LimitsOf {
@@ -90,6 +90,7 @@ export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limi
     ...(begins ? { newThreads: own.newThreads ?? limits.newThreads } : {}),
     ...(route.id === 'threads/grants' && route.method === 'POST' ? { grants: limits.grants } : {}),
     ...(route.streams === true ? { streams: own.streams ?? limits.streams } : {}),
+    ...(route.id === 'agent/run' || route.id === 'agent/suggest' ? { tokens: own.tokens ?? limits.tokens } : {}),
     ...(route.body.kind === 'none' ? {} : { body: own.body ?? configuredBody(limits, route) }),
   }
 }
