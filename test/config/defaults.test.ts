@@ -9,7 +9,7 @@ void test('what is left out has the documented value', (t) => {
   })
   t.strictSame(config, {
     version: 1,
-    listen: { host: '0.0.0.0', port: 8080, trustedProxies: [] },
+    listen: { host: '0.0.0.0', port: 8080, trustedProxies: [], publicOrigins: [] },
     health: { host: '0.0.0.0', port: 8081 },
     enforcement: 'enforce',
     upstream: {
@@ -18,6 +18,7 @@ void test('what is left out has the documented value', (t) => {
       transport: 'auto',
       userScoped: false,
       forwardAuthorization: true,
+      forwardCookies: [],
       headers: {},
       timeouts: { connect: 2000, headers: 120_000, body: 0 },
     },
@@ -35,6 +36,7 @@ void test('what is left out has the documented value', (t) => {
           audiences: ['chat'],
           audienceClaim: '/aud',
           algorithms: ['RS256'],
+          credential: {},
           insecureHttp: false,
           keyCache: 600_000,
           staleIfError: 86_400_000,
@@ -88,7 +90,7 @@ void test('a section that is there in part keeps the other defaults', (t) => {
     'upstream.timeouts': { body: '1m' },
     'authentication.issuers.corp.claims': { id: '/oid' },
   })
-  t.same(config.listen, { host: '0.0.0.0', port: 9000, trustedProxies: [] })
+  t.same(config.listen, { host: '0.0.0.0', port: 9000, trustedProxies: [], publicOrigins: [] })
   t.same(config.upstream?.timeouts, { connect: 2000, headers: 120_000, body: 60_000 })
   t.same(config.authentication.issuers['corp']?.claims, {
     id: '/oid',

@@ -52,6 +52,7 @@ void test('a line has these fields and no other', (t) => {
     requestId: 'r1',
     client: '192.0.2.1',
     principal: { id: 'corp:alice', roles: ['writer'], permissions: ['chat'], claims: { '/tenant': 'north' } },
+    credential: 'header',
     route: 'agent/run',
     method: 'POST',
     agent: 'default',
