@@ -221,7 +221,7 @@ void test('of threads that are all where they should be nothing is said', async 
 
 void test('no header of any upstream leaves with a finding', async (t) => {
   const telling = await upstreamOf(t)
-  telling.answerQuestions(json({ ...INFO, version: 'hunter2hunter2' }))
+  telling.answerQuestions(json({ ...INFO, version: '1.75.0-hunter2hunter2' }))
   const further = { url: telling.url, ...LEGAL, headers: { 'x-key': 'hunter2hunter2' } }
   const { all } = await examined(t, { 'upstreams.legal': further })
   t.notMatch(JSON.stringify(all), 'hunter2')

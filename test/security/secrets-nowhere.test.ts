@@ -10,7 +10,7 @@ import { call, runInput } from '../../testing/support/client.ts'
 import { gateBefore, gated, NOWHERE, type Gated } from '../../testing/support/gated.ts'
 import { testFirstPair } from '../../testing/support/pairs.ts'
 import { openRaw, sendRaw, type RawRequest } from '../../testing/support/raw.ts'
-import { events, json, type Answering } from '../../testing/support/upstream.ts'
+import { events, INFO, json, type Answering } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 import { REASONS } from '../../src/core/reasons.ts'
 import { packageVersion } from '../../src/observe/version.ts'
@@ -194,6 +194,7 @@ void testFirstPair('labels are of closed lists, and no number of users, threads 
   const closed = new Set([
     ...['none', ...ROUTE_IDS].map((id) => `route=${id}`), ...['permitted', ...Object.keys(REASONS)].map((reason) => `reason=${reason}`),
     ...['new', 'released', 'lost-race'].map((outcome) => `outcome=${outcome}`), 'kind=body-key', 'kind=query-name', 'issuer=corp',
+    'upstream=', `version=${INFO.version}`, 'tested=yes',
     ...['2xx', '4xx', '5xx'].map((status) => `status_class=${status}`), 'engine=sqlite', `version=${packageVersion()}`, `node=${process.version}`,
     ...['access', 'claim', 'settle', 'change', 'delete', 'list', 'grant', 'observe', 'revocation', 'unconfirmed'].map((name) => `operation=${name}`),
     ...['idle-closed', 'refused'].map((outcome) => `outcome=${outcome}`), 'reason=complete', 'condition=keys:corp', 'condition=upstream', 'condition=store',
