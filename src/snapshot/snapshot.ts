@@ -77,9 +77,6 @@ export interface ConfigSnapshot {
   retire(next: ConfigSnapshot | null): void
 }
 
-const DROPPED_FIELD = 'dropped a body field: to forward it, name it under forwardedProps of the policy'
-const DROPPED_MESSAGE = 'dropped a message of a run: to forward it, name its role under messages.roles of the policy'
-
 /**
  * @param previous the snapshot before it: equally configured issuers and upstreams are kept. Nothing that outlives it may refer
  *   to it, or each snapshot would hold all before it
@@ -120,7 +117,11 @@ export function makeSnapshot(
   const authenticate = makeAuthenticate({ mode, issuers, tokenCache, clock, onClientToken: sayClientToken(log) })
   const authenticateWithCookies = makeAuthenticateRequest(authenticate, config)
   const sayDropped = {
-    'body-key': onceByName((name) => log.info({ name }, name.startsWith('messages[') ? DROPPED_MESSAGE : DROPPED_FIELD)),
+    'body-key': onceByName((name) =>
+      name.startsWith('messages[')
+        ? log.info({ name }, 'dropped a message of a run: to forward it, name its role under messages.roles of the policy')
+        : log.info({ name }, 'dropped a body field: to forward it, name it under forwardedProps of the policy'),
+    ),
     'nested-key': onceByName((name) =>
       log.info({ name }, 'dropped a key inside a run: no version of AG-UI that the gateway knows has it'),
     ),
