@@ -213,6 +213,24 @@ void test('with onExceeded: finish a run goes on, and the last event of a run is
   }
 })
 
+void test('a run that reports more than is left at its end is over, and no error follows', async (t) => {
+  const finish = Promise.withResolvers<() => void>()
+  const answering: Answering = (_request, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${JSON.stringify(STARTED)}\n\n`)
+    const last = `data: ${JSON.stringify({ ...FINISHED, usage: [{ totalTokens: 5000 }] })}\n\n`
+    finish.resolve(() => void response.end(last))
+  }
+  const gate = await budgeted(t, [{ ...DAILY, onExceeded: 'end' }], answering)
+  const stream = await rawRun(gate, gate.alice)
+  await stream.until(/RUN_STARTED/)
+  ;(await finish.promise)()
+  await stream.until(/\r\n0\r\n\r\n/)
+  t.match(stream.text(), /RUN_FINISHED/)
+  t.notMatch(stream.text(), /RUN_ERROR/)
+  t.match(await gate.used('user=corp:alice'), [{ spent: 5000 }])
+  stream.destroy()
+})
+
 void test('per: /tenant counts the users of a tenant together, and of no other', async (t) => {
   const { run, used, signer } = await budgeted(t, [{ ...DAILY, per: '/org/tenant' }], using(600))
   const acme = { org: { tenant: 'acme' } }
