@@ -23,7 +23,8 @@ Runtimes and agents of AG-UI 0.0.59 and older remove keys that they do not know.
 
 | The body has | The gateway forwards |
 | --- | --- |
-| a message with an unknown \`role\`, or a part or source with an unknown \`type\` | only its \`id\` and its \`role\` or \`type\`, so that the upstream refuses it |
+| a message with a \`role\` that the policy does not list, or with none | nothing of it, or the gateway refuses the request: [\`messages.others\`](policy.md#messages) |
+| a part or source with an unknown \`type\` | only its \`id\` and its \`type\`, so that the upstream refuses it |
 | an object or a list where AG-UI has a text | an empty object or list, so that the upstream refuses it |
 | a list where AG-UI has an object, or an object where it has a list | the same |
 | a \`protocolVersion\` that is not two numbers with a dot between them | no \`protocolVersion\` |

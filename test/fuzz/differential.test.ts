@@ -30,6 +30,9 @@ const ELSEWHERE: ReadonlySet<Reason> = new Set<Reason>([
   // Only where unknown threads are verified.
   'thread-has-history',
   'thread-unconfirmed',
+  // Only where a policy bounds them.
+  'messages-too-many',
+  'message-too-large',
   // What the gateway answers itself is not looked at here, but that it goes nowhere.
   'grant-unknown',
   'grant-malformed',

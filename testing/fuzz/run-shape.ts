@@ -13,7 +13,6 @@ const OBJECTS: Readonly<Record<string, string>> = {
   call: 'id type encryptedValue metadata* function{function}',
   function: 'name arguments',
 
-  message: 'id role',
   'message developer': `${MESSAGE} name encryptedValue content`,
   'message system': `${MESSAGE} name encryptedValue content`,
   'message assistant': `${MESSAGE} name encryptedValue content toolCalls[call]`,
@@ -41,6 +40,9 @@ const OBJECTS: Readonly<Record<string, string>> = {
   'source url': 'type value mimeType',
   'source file': 'type value mimeType provider',
 }
+
+/** Every role is allowed where this is used. A message of none is dropped. */
+const ROLES: ReadonlySet<unknown> = new Set(['developer', 'system', 'assistant', 'user', 'tool', 'activity', 'reasoning'])
 
 /** Of the objects that have kinds. */
 const KIND_KEYS: Readonly<Record<string, string>> = { message: 'role', part: 'type', result: 'type', source: 'type' }
@@ -76,5 +78,11 @@ function objectOf(value: unknown, name: string): unknown {
 function listOf(value: unknown, name: string | null): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (!Array.isArray(value)) return {}
-  return name === null ? [] : value.map((item: unknown) => objectOf(item, name))
+  if (name === null) return []
+  const items: unknown[] = name === 'message' ? value.filter((item) => ROLES.has(roleOf(item))) : value
+  return items.map((item) => objectOf(item, name))
+}
+
+function roleOf(message: unknown): unknown {
+  return typeof message === 'object' && message !== null && !Array.isArray(message) ? Reflect.get(message, 'role') : null
 }
