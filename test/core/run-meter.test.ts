@@ -147,6 +147,21 @@ void test('counts that are no numbers of tokens count as absent, and sums stay e
   t.end()
 })
 
+void test('any number of empty entries in one binary event takes no memory', (t) => {
+  const entries = Buffer.alloc(1 << 20, Uint8Array.from([...delimited(7, [])]))
+  const length = 1024 * entries.length
+  const meter = makeRunMeter('frames', 0)
+  // One RUN_FINISHED of a gigabyte: half a billion entries.
+  const message = [...varint(BigInt(13 * 8 + 2)), ...varint(BigInt(length))]
+  const prefix = Buffer.alloc(4)
+  prefix.writeUInt32BE(message.length + length)
+  meter.see(Uint8Array.from([...prefix, ...message]))
+  const before = process.memoryUsage().heapUsed
+  for (let at = 0; at < 8; at += 1) meter.see(entries)
+  t.ok(process.memoryUsage().heapUsed - before < 64 * 1024 * 1024)
+  t.end()
+})
+
 void test('the last event of a binary run may be in several parts, which are joined', (t) => {
   const half = (tokens: bigint) => delimited(13, delimited(7, number(5, tokens)))
   t.same(counted('frames', [frame(...half(3n), ...half(4n))]), { reported: 7, estimated: 0 })

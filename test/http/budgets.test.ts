@@ -153,6 +153,29 @@ void test('a stream that an operator ends, or an answer that is no stream, costs
   t.pass()
 })
 
+void test('a run for which the gateway waits no longer costs what was set aside: it may go on', async (t) => {
+  const silent: Answering = () => {}
+  for (const [setting, answering] of [
+    ['headers', silent],
+    ['body', endless],
+  ] as const) {
+    const gate = await budgeted(t, [DAILY], answering, { config: { upstream: { timeouts: { [setting]: '1s' } } } })
+    const stream = await rawRun(gate, gate.alice)
+    await until(async () => (await gate.used('user=corp:alice'))[0]?.spent !== 0)
+    t.match(await gate.used('user=corp:alice'), [{ spent: 100, openRuns: 0 }], setting)
+    stream.destroy()
+  }
+})
+
+void test('a caller who only ends their half of the connection pays as one who leaves', async (t) => {
+  const gate = await budgeted(t, [DAILY], endless)
+  const stream = await rawRun(gate, gate.alice)
+  await stream.until(/RUN_STARTED/)
+  stream.socket.end()
+  await until(async () => (await gate.used('user=corp:alice'))[0]?.openRuns === 0)
+  t.match(await gate.used('user=corp:alice'), [{ spent: 100, reserved: 0 }])
+})
+
 void test('a run that certainly did not start costs nothing, and one that failed a little', async (t) => {
   const { run, used, alice, upstream } = await budgeted(t, [DAILY], json({ error: 'no' }, 400))
   await run(alice)
@@ -366,4 +389,49 @@ void test('requests may be counted per claim, before a route is known', async (t
   }
   t.equal(statuses.at(-1), 429)
   t.not((await call(`${base}/info`, { token: signer.sign('d', { tenant: 'other' }) })).status, 429)
+})
+
+void test('a stream takes one place of a group, though two limits name it, and the lower limit applies', async (t) => {
+  const first = await gated(t)
+  const { corp } = first.signer.authentication.issuers as { corp: object }
+  const streams = [
+    { most: 2, per: 'group', groups: ['corp:staff', 'corp:sales'] },
+    { most: 5, per: 'group', groups: ['corp:staff'] },
+  ]
+  const gate = await budgeted(t, [], endless, {
+    signer: first.signer,
+    config: { limits: { streams }, authentication: { issuers: { corp: { ...corp, claims: { groups: '/groups' } } } } },
+  })
+  const token = gate.signer.sign('alice', { groups: ['staff'] })
+  const open = [await rawRun(gate, token, 'a'), await rawRun(gate, token, 'b')]
+  for (const stream of open) await stream.until(/RUN_STARTED/)
+  t.equal((await gate.run(token, 'c')).status, 429)
+  for (const stream of open) stream.destroy()
+})
+
+void test('no name of a rule makes its counters those of a group', async (t) => {
+  const first = await gated(t)
+  const { corp } = first.signer.authentication.issuers as { corp: object }
+  const policy = ruled([
+    {
+      name: 'group',
+      routes: ['agent/run'],
+      allow: ['signed-in'],
+      threads: ['own', 'unknown'],
+      limits: { requests: '1/h' },
+    },
+  ])
+  const gate = await budgeted(t, [], events(), {
+    policy,
+    signer: first.signer,
+    config: {
+      limits: { requests: { rate: '1/h', per: 'group' } },
+      authentication: { issuers: { corp: { ...corp, claims: { groups: '/groups' } } } },
+    },
+  })
+  const { run, signer } = gate
+  // Uses up the counter of the group. Then a user with the name of the group, who is in no group, has a counter of their own.
+  const member = signer.sign('alice', { groups: ['staff'] })
+  for (const at of [1, 2]) t.equal((await run(member, `a${at}`)).status, 200)
+  t.equal((await run(signer.sign('staff'), 'b')).status, 200)
 })

@@ -1,5 +1,5 @@
 /** Reads AG-UI's binary events (Protocol Buffers, each after its length) without keeping them: a large event costs no memory. */
-import { usageTokens, type EventScanner, type SeenEvent, type UsageEntry } from './run-events.ts'
+import { addTokens, usageTokens, type EventScanner, type SeenEvent, type UsageEntry } from './run-events.ts'
 
 interface Message {
   readonly kind: SeenEvent['kind']
@@ -47,16 +47,15 @@ export function frameEvents(take: (event: SeenEvent) => void): EventScanner {
   let entry: number[] | null = null
   let kind: SeenEvent['kind'] = 'other'
   let text = 0
-  let entries: UsageEntry[] = []
+  let usage = 0
 
   const endFrame = (): void => {
-    take({ kind, text, usage: usageTokens(entries) })
+    take({ kind, text, usage })
     message = null
     entry = null
-    entries = []
     kind = 'other'
     expects = 'tag'
-    text = skip = varint = varintBytes = messageLeft = 0
+    text = usage = skip = varint = varintBytes = messageLeft = 0
   }
   const consumed = (bytes: number): void => {
     frameLeft -= bytes
@@ -67,7 +66,8 @@ export function frameEvents(take: (event: SeenEvent) => void): EventScanner {
     if (frameLeft === 0) endFrame()
   }
   const endSkip = (): void => {
-    if (entry !== null) entries.push(usageEntry(entry))
+    // Added at once: a frame may have any number of entries.
+    if (entry !== null) usage = addTokens(usage, usageTokens([usageEntry(entry)]))
     entry = null
   }
   const readLength = (length: number): void => {

@@ -39,7 +39,7 @@ export function takeLimits(
   const steps: (() => Promise<Refusal | null>)[] = []
   if (requests !== 'off') {
     steps.push(() =>
-      count(leases, limiter, 'requests', 'requests-limited', requests, (counter) => JSON.stringify([rule.name, counter])),
+      count(leases, limiter, 'requests', 'requests-limited', requests, (counter) => JSON.stringify(['rule', rule.name, counter])),
     )
   }
   if (runs !== 'off' && route.id === 'agent/run') steps.push(() => count(leases, limiter, 'runs', 'runs-limited', runs))
@@ -140,19 +140,26 @@ async function openStreams(leases: LimitLeases, limiter: Limiter, limits: Exclud
   const giveBack = (): void => {
     for (const close of opened) close()
   }
-  for (const { by, most } of limits) {
-    for (const counter of countersOf(by, leases.principal, leases.caller)) {
-      const stream = await limiter.open(counter, most)
-      if (typeof stream === 'function') opened.push(stream)
-      else {
-        giveBack()
-        return refuse('streams-limited', { limit: stream })
-      }
+  for (const [counter, most] of placesOf(limits, leases)) {
+    const stream = await limiter.open(counter, most)
+    if (typeof stream === 'function') opened.push(stream)
+    else {
+      giveBack()
+      return refuse('streams-limited', { limit: stream })
     }
   }
   if (leases.isOver) giveBack()
   else leases.streams = opened
   return null
+}
+
+/** Each counter once, with its strictest limit: two limits may name one group. */
+function placesOf(limits: Exclude<StreamLimits, 'off'>, { principal, caller }: LimitLeases): ReadonlyMap<string, number> {
+  const places = new Map<string, number>()
+  for (const { by, most } of limits) {
+    for (const counter of countersOf(by, principal, caller)) places.set(counter, Math.min(most, places.get(counter) ?? most))
+  }
+  return places
 }
 
 async function inOrder(steps: readonly (() => Promise<Refusal | null>)[]): Promise<Refusal | null> {

@@ -15,6 +15,7 @@ import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
 import type { IdentityHeaders } from '../pipeline/identity.ts'
+import type { SeenEnd } from '../pipeline/run-budget.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
 import type { Written } from '../lists/rewriting.ts'
 import type { TransportState } from './transport-probe.ts'
@@ -213,7 +214,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     const isOutdated = result.outcome === 'failed' && result.isOutdated === true
     const isAccepted = result.outcome === 'answered' && result.status < 300
     if (endRun !== null && !isAccepted) endRun(certainlyNotStarted(result) ? 'over' : 'unknown')
-    if (!isAccepted && !isOutdated) budget?.over(certainlyNotStarted(result) ? 'not-started' : 'upstream')
+    if (!isAccepted && !isOutdated) budget?.over(endOf(result))
     const settling = settlement.settle(permit, begun, payload, result)
     if (settling !== null) {
       const traced = exchange.trace?.begin('store')
@@ -255,6 +256,13 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     failed,
     unusable: refused,
   }
+}
+
+/** How a run ended that the upstream has not accepted. */
+function endOf(result: UpstreamAnswer | UpstreamFailure): SeenEnd {
+  if (certainlyNotStarted(result)) return 'not-started'
+  // A gateway that no longer waits does not stop a run.
+  return result.outcome === 'failed' && result.refusal.reason === 'upstream-timeout' ? 'gateway' : 'upstream'
 }
 
 const NO_PAYLOAD: Payload = { kind: 'none' }

@@ -199,11 +199,12 @@ export function makeOpenAnswers(
         if (!isOver(response)) awaitReader()
       },
       // The upstream broke off: the caller must see a broken answer, not a short one.
-      broken() {
+      broken(error) {
         // The upstream request of a caller who left is aborted, which is no failure of the upstream.
         if (!response.destroyed) {
           ended ??= 'upstream-broke-off'
-          budget?.over('upstream')
+          // A run may go on after a pause that was too long for the gateway.
+          budget?.over(isTimeout(error) ? 'gateway' : 'upstream')
         }
         cutOff(response)
       },
@@ -356,4 +357,8 @@ function stallWatch(response: ServerResponse, most: number, onStall: () => void)
     },
     stop,
   }
+}
+
+function isTimeout(error: Error): boolean {
+  return 'code' in error && error.code === 'UND_ERR_BODY_TIMEOUT'
 }
