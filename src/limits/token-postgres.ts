@@ -32,13 +32,15 @@ export function makeTokenPostgres({ pool, schema, noted }: TokenPostgresParts): 
   const held = new Map<string, { readonly uses: readonly BudgetUse[]; readonly isLocal: boolean }>()
   const unsettled = new Map<string, () => Promise<void>>()
 
-  const carryOut = async (id: string, work: () => Promise<void>): Promise<void> => {
+  const carryOut = async (id: string, work: () => Promise<void>): Promise<boolean> => {
     try {
       await noted(work())
       unsettled.delete(id)
+      return true
     } catch {
       // The failure was reported.
       if (unsettled.size < MOST_UNSETTLED) unsettled.set(id, work)
+      return false
     }
   }
 
@@ -63,15 +65,16 @@ export function makeTokenPostgres({ pool, schema, noted }: TokenPostgresParts): 
       if (known.isLocal) {
         await local.settle(id, tokens, end)
         await carryOut(id, () => table.charge(known.uses, tokens, end))
-      } else await carryOut(id, () => table.settle(id, tokens, end))
+      } else await carryOut(id, () => table.settle(id, known.uses, tokens, end))
     },
     async spending(counters) {
       return noted(table.spending(counters)).catch(() => local.spending(counters))
     },
     async renew() {
+      // Before the reservations of these runs are taken for those of a killed process.
+      for (const [id, work] of [...unsettled]) if (!(await carryOut(id, work))) break
       const ids = [...held].flatMap(([id, { isLocal }]) => (isLocal ? [] : [id]))
       await noted(table.renew(ids)).catch(() => {})
-      for (const [id, work] of [...unsettled]) await carryOut(id, work)
     },
   }
 }
@@ -103,7 +106,14 @@ function makeTable(pool: PostgresPool, schema: string) {
         ends_at = CASE WHEN known.ends_at <= clock_timestamp() THEN excluded.ends_at ELSE known.ends_at END`,
   })
   const atLeast = "CASE WHEN $3 = 'unseen' THEN greatest($2::bigint, reserve) ELSE $2::bigint END AS tokens"
-  const settle = charging('tokens-settle', `SELECT key, ${atLeast}, milliseconds FROM gone`, 'id = $1')
+  /** A reservation that lapsed meanwhile was charged: only what the run used beyond it is left. */
+  const settle = charging(
+    'tokens-settle',
+    `SELECT key, ${atLeast}, milliseconds FROM gone UNION ALL
+      SELECT key, $2::bigint - reserve, milliseconds FROM unnest($4::text[], $5::bigint[], $6::bigint[]) AS uses (key, reserve, milliseconds)
+      WHERE NOT EXISTS (SELECT FROM gone)`,
+    'id = $1',
+  )
   const charge = charging(
     'tokens-charge',
     `SELECT key, ${atLeast}, milliseconds FROM unnest($1::text[], $4::bigint[], $5::bigint[]) AS uses (key, reserve, milliseconds)`,
@@ -158,8 +168,8 @@ function makeTable(pool: PostgresPool, schema: string) {
         if (!('name' in left)) await queries.query(insert, [id, keys, amounts, windows])
         return left
       }),
-    async settle(id: string, tokens: number, end: RunEnd): Promise<void> {
-      await pool.query(settle, [id, tokens, end])
+    async settle(id: string, uses: readonly BudgetUse[], tokens: number, end: RunEnd): Promise<void> {
+      await pool.query(settle, [id, tokens, end, ...columns(uses)])
     },
     async charge(uses: readonly BudgetUse[], tokens: number, end: RunEnd): Promise<void> {
       const [keys, amounts, windows] = columns(uses)

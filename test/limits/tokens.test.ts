@@ -4,6 +4,7 @@ import type { BudgetUse } from '../../src/core/decide/limits.ts'
 import type { Limiter, Reservation } from '../../src/limits/port.ts'
 import { makeMemoryLimiter } from '../../src/limits/memory.ts'
 import { makePostgresLimiter } from '../../src/limits/postgres.ts'
+import { makeTokenPostgres } from '../../src/limits/token-postgres.ts'
 import { openPool } from '../../src/postgres/pool.ts'
 import { migrate } from '../../src/store/postgres/migrations.ts'
 import { startPostgres, startPostgresServer, type TestDatabase } from '../../testing/support/postgres.ts'
@@ -211,4 +212,35 @@ void test('while the database is gone each replica counts for itself, and charge
   await server.restart()
   await until(async () => (await limiter.spending([alice]))[0]?.spent === 120)
   t.match(await limiter.spending([alice]), [{ spent: 120, open: 0 }])
+})
+
+const LAPSED = "UPDATE threadwarden.token_reserves SET until = clock_timestamp() - interval '1 second'"
+
+void test('a run that outlives its reservation is charged what it used beyond it', async (t) => {
+  const { database, limiter: slow } = await onPostgres(t)
+  const alice = use('corp:alice', 1000, 100)
+  const [large, small] = [await reserved(slow, alice), await reserved(slow, alice)]
+  await database.admin(LAPSED)
+  const other = replica(t, database, 20)
+  await until(async () => (await other.spending([alice]))[0]?.spent === 200)
+  await slow.settle(large.id, 700, 'seen')
+  await slow.settle(small.id, 30, 'unseen')
+  t.match(await slow.spending([alice]), [{ spent: 800, open: 0 }])
+})
+
+void test('a run that ended while the database was gone is charged what it used, however long that lasted', async (t) => {
+  const server = await startPostgresServer(t)
+  const settings = settingsOf(server.url)
+  await migrate(settings)
+  const pool = openPool(settings)
+  t.teardown(() => pool.close())
+  const counters = makeTokenPostgres({ pool, schema: settings.schema, noted: (work) => work })
+  const alice = use('corp:alice', 1000, 400)
+  const run = await counters.reserve([alice])
+  await server.kill()
+  await counters.settle('id' in run ? run.id : '', 50, 'seen')
+  await server.restart()
+  await server.admin(LAPSED)
+  await counters.renew()
+  t.match(await counters.spending([alice]), [{ spent: 50, open: 0 }])
 })
