@@ -148,6 +148,9 @@ function makeTable(pool: PostgresPool, schema: string) {
   const clear = { name: 'tokens-clear', text: `DELETE FROM ${spending} WHERE ends_at < clock_timestamp()` }
 
   const keyOf = ({ who, window }: TokenCounter): string => digestOf(`${window} ${who}`)
+  /** 64 at most, by the first letter of the digest: all connections share the memory for locks, and a user may have many groups. */
+  const locksOf = (keys: readonly string[]): readonly string[] =>
+    [...new Set(keys.map(([letter = '']) => `${schema} tokens ${letter}`))].sort()
   const columns = (uses: readonly BudgetUse[]) =>
     [uses.map(keyOf), uses.map(({ reserve }) => reserve), uses.map(({ window }) => window)] as const
   const spendingOf = ({ spent, reserved, open, resets_in }: SpendingRow): Spending => ({
@@ -162,7 +165,7 @@ function makeTable(pool: PostgresPool, schema: string) {
     reserve: (id: string, uses: readonly BudgetUse[]) =>
       pool.transaction(async (queries) => {
         const [keys, amounts, windows] = columns(uses)
-        await queries.query(lock, [keys.map((key) => `${schema} tokens ${key}`).sort()])
+        await queries.query(lock, [locksOf(keys)])
         const rows = await queries.query<SpendingRow>(read, [keys])
         const left = roomFor(uses, rows.map(spendingOf))
         if (!('name' in left)) await queries.query(insert, [id, keys, amounts, windows])

@@ -182,6 +182,26 @@ void test('runs with the budgets of each other, in any order, do not wait for ea
   )
 })
 
+void test('callers with thousands of groups do not take the memory for the locks of the database', async (t) => {
+  const database = await startPostgres(t)
+  const settings = settingsOf(database.url)
+  await migrate(settings)
+  const pool = openPool(settings)
+  t.teardown(() => pool.close())
+  const failures: unknown[] = []
+  const noted = async <T>(work: Promise<T>): Promise<T> =>
+    work.catch((error: unknown) => {
+      failures.push(error)
+      throw error
+    })
+  const counters = makeTokenPostgres({ pool, schema: settings.schema, noted })
+  const runs = Array.from({ length: 20 }, (_, user) =>
+    counters.reserve(Array.from({ length: 3000 }, (_group, at) => use(`group ${user}-${at}`, 1000, 1))),
+  )
+  await Promise.all(runs)
+  t.same(failures, [])
+})
+
 void test('what a killed process has set aside is charged by another one, and what lives is renewed', async (t) => {
   const { database, limiter: killed } = await onPostgres(t)
   const alice = use('corp:alice', 1000, 100)
