@@ -33,6 +33,8 @@ const ELSEWHERE: ReadonlySet<Reason> = new Set<Reason>([
   // Only where a policy bounds them.
   'messages-too-many',
   'message-too-large',
+  // No case answers so many interrupts.
+  'interrupt-answers-too-many',
   // What the gateway answers itself is not looked at here, but that it goes nowhere.
   'grant-unknown',
   'grant-malformed',
