@@ -1,6 +1,7 @@
 /** What a caller claims that an agent or a tool said earlier. */
 import { test } from 'tap'
 import type { Json, JsonObject } from '../../src/core/json/read.ts'
+import { atOnce } from '../../src/core/json/steps.ts'
 import { claimedHistory, isForged } from '../../src/core/route/claimed-history.ts'
 import { ROUTES, type Route } from '../../src/core/route/routes.ts'
 
@@ -22,7 +23,7 @@ const RESULT = { id: 'new', role: 'tool', content: 'drawn', toolCallId: 'c1' }
 function forged(messages: readonly Json[], tools: readonly string[] = ['chart'], kept = KEPT): boolean {
   const body: JsonObject = { messages, tools: tools.map((name) => ({ name })) }
   const claimed = claimedHistory(route('agent/run'), body)
-  return claimed !== null && isForged(claimed, kept)
+  return claimed !== null && atOnce(isForged(claimed, kept))
 }
 
 void test('what the thread has passes, and the results of frontend tools', (t) => {

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { test } from 'tap'
 import type { Json } from '../../src/core/json/read.ts'
-import { parsedInPieces } from '../../src/core/json/pieces.ts'
+import { parsedInPieces, parsedInSteps } from '../../src/core/json/pieces.ts'
+import { atOnce } from '../../src/core/json/steps.ts'
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -39,6 +40,18 @@ void test('a long list is read in pieces of 64 KiB or so, a short one at once', 
   t.strictSame(value, whole(LONG))
   t.ok(steps >= LONG.length / (64 * 1024) - 3, `${steps} steps`)
   t.equal(read(JSON.stringify({ threads: items(100) })).steps, 0)
+  t.end()
+})
+
+void test('a list of another name is read in steps, too', (t) => {
+  const messages = JSON.stringify({ messages: items(10_000), more: 1 })
+  const reading = parsedInSteps(bytesOf(messages), 'messages')
+  let steps = 0
+  let last = reading.next()
+  for (; last.done !== true; last = reading.next()) steps += 1
+  t.strictSame(last.value, whole(messages))
+  t.ok(steps >= messages.length / (64 * 1024) - 3, `${steps} steps`)
+  for (const text of [LONG, '{"more":1}', '[]', 'x']) t.strictSame(atOnce(parsedInSteps(bytesOf(text), 'messages')), whole(text))
   t.end()
 })
 

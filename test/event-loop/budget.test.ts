@@ -38,6 +38,12 @@ const NARROW = JSON.stringify({
   ],
 })
 
+const VERIFIED = JSON.stringify({
+  version: 1,
+  messages: { history: 'verify' },
+  rules: [{ routes: ['agent/run'], allow: ['signed-in'], threads: ['own', 'unknown'] }],
+})
+
 void test('no body holds the event loop', { timeout: 900_000 }, async (t) => {
   const { gateways, ask } = await start(t)
   const only = process.env['SHAPE']
@@ -69,6 +75,25 @@ void test('what the upstream lists holds it no longer', { timeout: 300_000 }, as
         if (to === 'owned') t.equal(threads.length, page === 'short' ? 20 : 30)
       })
     }
+  }
+})
+
+void test('nor does the history of a thread, and what a caller claims of it', { timeout: 300_000 }, async (t) => {
+  const { gateways, ask, upstream } = await start(t)
+  const run = { to: 'verified', path: '/agent/default/run', type: 'application/json' } as const
+  const claiming = (count: number): Buffer => {
+    const messages = Array.from({ length: count }, (_, at) => ({ id: `m${at}`, role: 'assistant', content: '' }))
+    return Buffer.from(JSON.stringify({ threadId: 'h', runId: 'r', messages, tools: [], context: [] }))
+  }
+  t.equal(await ask(run, claiming(0)), 200)
+  for (const [name, status] of [
+    ['plain', 200],
+    ['calling', 403],
+  ] as const) {
+    upstream.remember(name)
+    await within(t, gateways, `a history of 31 MiB, ${name}`, async () => {
+      t.equal(await ask(run, claiming(50_000)), status)
+    })
   }
 })
 
@@ -208,6 +233,7 @@ async function start(t: Test) {
     single: to('single-route'),
     observed: to('multi-route', { enforcement: 'observe' }),
     owned: to('multi-route'),
+    verified: { ...to('multi-route', { limits: { runs: 'off' } }), policy: VERIFIED },
     table: to('multi-route', { ownership: { store: `sqlite:${table}`, lists: 'table' } }),
   })
   const token = (user = 'alice'): string => signer.sign(user)

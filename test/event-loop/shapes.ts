@@ -6,7 +6,7 @@ const MIB = 2 ** 20
 export interface Shape {
   readonly name: string
   /** Which gateway it is sent to. */
-  readonly to: 'routes' | 'single' | 'narrow' | 'owned'
+  readonly to: 'routes' | 'single' | 'narrow' | 'owned' | 'verified'
   readonly path: string
   readonly type: string
   readonly status: number

@@ -1,5 +1,6 @@
 /** Reads a large JSON object with a long list piece by piece: other requests run in between. The result is JSON.parse's. */
 import { isObject, type Json } from './read.ts'
+import type { Steps } from './steps.ts'
 
 const PIECE = 64 * 1024
 
@@ -54,6 +55,24 @@ export function* parsedInPieces(bytes: Uint8Array, list: string, piece = PIECE):
     return { value: parsed(UTF8.decode(bytes)), goesOn: false }
   const others = Object.entries(rest).filter(([name]) => name !== REST)
   return { value: Object.fromEntries<Json>([[list, last as readonly Json[]], ...others]), goesOn: true }
+}
+
+/** @returns what JSON.parse makes of it, or undefined if it is not JSON */
+export function* parsedInSteps(bytes: Uint8Array, list: string): Steps<Json | undefined> {
+  const reading = parsedInPieces(bytes, list)
+  const items: Json[] = []
+  for (;;) {
+    const { done, value } = reading.next()
+    if (done !== true) {
+      for (const item of value) items.push(item)
+      yield
+      continue
+    }
+    const last = value.goesOn && isObject(value.value) ? value.value[list] : undefined
+    if (!isObject(value.value) || !Array.isArray(last)) return value.value
+    for (const item of last as readonly Json[]) items.push(item)
+    return { ...value.value, [list]: items }
+  }
 }
 
 function parsed(text: string): Json | undefined {

@@ -3,6 +3,7 @@
  * makes the agent believe that it said or did something else (docs/reference/policy.md, "history").
  */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
+import type { Steps } from '../json/steps.ts'
 import type { Route } from './routes.ts'
 
 export interface ClaimedHistory {
@@ -24,30 +25,57 @@ export function claimedHistory({ id }: Route, { messages, tools }: JsonObject): 
   return { messages: claimed, tools: new Set(names.filter((name) => typeof name === 'string')) }
 }
 
+/** Messages and calls in one step. */
+const AT_ONCE = 4096
+
 /** @param kept the messages that the runtime has of the thread */
-export function isForged({ messages, tools }: ClaimedHistory, kept: readonly Json[]): boolean {
-  const keptById = new Map<Json | undefined, JsonObject>()
-  const results = new Map<Json | undefined, JsonObject>()
-  const calls = new Map<Json | undefined, Json | undefined>()
-  for (const message of objectsIn(kept)) {
-    keptById.set(message['id'], message)
-    if (message['role'] === 'tool') results.set(message['toolCallId'], message)
-    if (message['role'] === 'assistant') for (const { id, name } of callsOf(message)) calls.set(id, name)
-  }
-  return !messages.every((message) => {
+export function* isForged({ messages, tools }: ClaimedHistory, kept: readonly Json[]): Steps<boolean> {
+  const { keptById, results, calls } = yield* namedBy(messages, kept)
+  let work = 0
+  for (const message of messages) {
+    if (++work % AT_ONCE === 0) yield
     const { id, role, toolCallId } = message
-    if (typeof id !== 'string') return false
-    const same = keptById.get(id)
-    if (same !== undefined) return isSame(message, same)
-    if (role !== 'tool' || typeof toolCallId !== 'string') return false
-    const result = results.get(toolCallId)
-    if (result !== undefined) return isSame(message, result)
+    if (typeof id !== 'string') return true
+    const answered = role === 'tool' && typeof toolCallId === 'string' ? toolCallId : null
+    const same = keptById.get(id) ?? (answered === null ? undefined : results.get(answered))
+    if (same !== undefined) {
+      if (isSame(message, same)) continue
+      return true
+    }
     // The result of a tool of the frontend comes from the frontend. There is one for each call.
-    const tool = calls.get(toolCallId)
-    if (typeof tool !== 'string' || !tools.has(tool)) return false
+    const tool = answered === null ? undefined : calls.get(answered)
+    if (typeof tool !== 'string' || !tools.has(tool)) return true
     results.set(toolCallId, message)
-    return true
-  })
+  }
+  return false
+}
+
+interface Named {
+  readonly keptById: Map<Json | undefined, JsonObject>
+  readonly results: Map<Json | undefined, JsonObject>
+  /** Names of tools. */
+  readonly calls: Map<Json | undefined, Json | undefined>
+}
+
+/** Only what the claimed messages name: a map of a long history takes tens of milliseconds to grow. */
+function* namedBy(claimed: readonly JsonObject[], kept: readonly Json[]): Steps<Named> {
+  const ids = new Set(claimed.map(({ id }) => id))
+  const answered = new Set(claimed.map(({ toolCallId }) => toolCallId))
+  const named: Named = { keptById: new Map(), results: new Map(), calls: new Map() }
+  let work = 0
+  for (const message of kept) {
+    if (++work % AT_ONCE === 0) yield
+    if (!isObject(message)) continue
+    const { id: messageId, role, toolCallId } = message
+    if (ids.has(messageId)) named.keptById.set(messageId, message)
+    if (role === 'tool' && answered.has(toolCallId)) named.results.set(toolCallId, message)
+    if (role !== 'assistant') continue
+    for (const { id, name } of callsOf(message)) {
+      if (++work % AT_ONCE === 0) yield
+      if (answered.has(id)) named.calls.set(id, name)
+    }
+  }
+  return named
 }
 
 function isSame(claimed: JsonObject, kept: JsonObject): boolean {

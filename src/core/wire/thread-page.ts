@@ -49,20 +49,6 @@ export function* threadPageIn(bytes: Uint8Array, wanted: Wanted): Steps<ThreadPa
   }
 }
 
-/** @returns what JSON.parse makes of it, or undefined if it is not JSON */
-export function* wholePageIn(bytes: Uint8Array): Steps<Json | undefined> {
-  const reading = parsedInPieces(bytes, THREADS)
-  const items: Json[] = []
-  for (;;) {
-    const { done, value } = reading.next()
-    if (done !== true) {
-      for (const item of value) items.push(item)
-      yield
-    } else if (!value.goesOn || !isList(value.value)) return value.value
-    else return { ...value.value, [THREADS]: [...items, ...value.value[THREADS]] }
-  }
-}
-
 interface List extends JsonObject {
   readonly [THREADS]: readonly Json[]
 }

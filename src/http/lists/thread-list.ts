@@ -1,6 +1,7 @@
 /** The thread list: walks the upstream's pages, keeps threads that the caller may read (docs/contributing/invariants.md, 3). */
 import { isListed, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { isThreadId } from '../../core/route/ids.ts'
+import { parsedInSteps } from '../../core/json/pieces.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { refuse } from '../../core/reasons.ts'
 import type { Rules } from '../../core/decide/rules.ts'
@@ -10,8 +11,8 @@ import {
   limitIn,
   readThreadPage,
   startIn,
+  THREADS,
   threadPageIn,
-  wholePageIn,
   type Gathering,
   type PageThread,
   type Place,
@@ -78,7 +79,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'passthrough', answer }
     const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
     if (read.outcome !== 'read') return read
-    const value = await inTurns(wholePageIn(read.bytes))
+    const value = await inTurns(parsedInSteps(read.bytes, THREADS))
     const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit)

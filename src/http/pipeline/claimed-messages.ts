@@ -2,10 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isForged, type ClaimedHistory } from '../../core/route/claimed-history.ts'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import { parsedInSteps } from '../../core/json/pieces.ts'
 import { isObject, type Json } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
-import { wholePageIn } from '../../core/wire/thread-page.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
 import { readBytes } from '../lists/rewriting.ts'
 import { upstreamRequest, type ClientDisconnect, type Upstream } from '../upstream/upstream.ts'
@@ -43,10 +43,10 @@ export function makeVerifyMessages(upstream: Upstream, basePath: string): Verify
         }
         const read = await readBytes(answer, MOST_BYTES, 'upstream-answer-unreadable', memory)
         if (read.outcome !== 'read') return isRefusal(read) ? read : refuse('history-not-served')
-        const value = await inTurns(wholePageIn(read.bytes))
+        const value = await inTurns(parsedInSteps(read.bytes, 'messages'))
         const kept: Json | undefined = isObject(value) ? value['messages'] : undefined
         if (!Array.isArray(kept)) return refuse('history-not-served')
-        if (!isForged(claimed, kept as readonly Json[])) return null
+        if (!(await inTurns(isForged(claimed, kept as readonly Json[])))) return null
         if (wait !== null) await sleep(wait)
       }
       return refuse('history-forged')
