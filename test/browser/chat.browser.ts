@@ -174,4 +174,6 @@ void test('the real client through the gateway', async (t) => {
     await bob.say('And now?')
     await bob.fails(/^agent_run_failed: .* \(HTTP 401\)$/)
   })
+  const dropped = gateway.lines.filter(({ msg }) => String(msg).startsWith('dropped a message of a run'))
+  t.same(dropped, [], 'the client sends only messages that the shipped policy forwards')
 })

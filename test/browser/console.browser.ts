@@ -49,7 +49,11 @@ async function startDesk(t: Test): Promise<Desk> {
   const policy = join(folder, 'policy.yaml')
   writeFileSync(policy, OWNERS_SHARE)
   const stack = await startStack(t, {
-    config: { policy, admin: { port, credential: OPERATOR, console: { url, openId } } },
+    config: {
+      policy,
+      limits: { tokens: [{ limit: 1000, window: '1h' }] },
+      admin: { port, credential: OPERATOR, console: { url, openId } },
+    },
   })
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })
   t.teardown(() => browser.close())
@@ -227,6 +231,17 @@ void test('the console of a running gateway', async (t) => {
     t.equal(await run.getByRole('cell').last().innerText(), 'nobody', 'not with a foreign thread')
     t.same(await violations(window), [])
     await picture(window, 'console-policy')
+  })
+
+  await t.test('what a user has used of a token budget', async (t) => {
+    const window = await desk.signedIn()
+    await view(window, 'Budgets')
+    await window.getByText('Write a user (corp:alice)').waitFor()
+    await window.getByLabel('User').fill('corp:alice')
+    await window.getByRole('row', { name: /^user configuration 1000 in 1 h [1-9]\d* / }).waitFor()
+    t.same(await violations(window), [])
+    await window.getByLabel('User').fill('corp:nobody')
+    await window.getByRole('row', { name: /^user configuration 1000 in 1 h 0 / }).waitFor()
   })
 
   await t.test('a thread is found, shared, given to another user and taken away', async (t) => {
