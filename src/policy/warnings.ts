@@ -38,6 +38,7 @@ export function checkForWarnings(
   for (const line of lines) {
     warnOfProps(['rules', line.at, 'forwardedProps'], line.written.forwardedProps ?? [], warn)
     warnOfAgents(line, warn)
+    warnOfHistory(line, warn)
     if (said?.includes(line) !== true) warnOfRule(line, isLarge ? [] : lines, reach, warn)
   }
   warnOfClosedRoutes(lines, reach, said ?? [], warn)
@@ -206,6 +207,15 @@ function warnOfAnswers(lines: readonly Line[], warn: Report): void {
   if (open.length === 0) return
   const hint = 'write interrupts: refuse for the file, and interrupts: pass in the rules of those who may answer'
   warn(['rules'], `interrupts are refused on other routes, but no rule refuses them on ${open.join(', ')}`, hint)
+}
+
+/** Clients ask for suggestions in another thread, so only runs are verified. An agent may store what a suggestion has. */
+function warnOfHistory({ at, written, rule }: Line, warn: Report): void {
+  const { history, roles } = rule.passes.messages
+  if (history === 'trust' || !isAllowing(written) || !isOn(written, 'agent/suggest')) return
+  if (!roles.has('assistant') && !roles.has('tool')) return
+  const hint = 'give agent/suggest a rule of its own, with messages: { roles: [user] }'
+  warn(['rules', at], 'messages.history is verify, but messages of agent/suggest are not verified', hint)
 }
 
 function isAllowing({ allow }: RuleOfFile): boolean {

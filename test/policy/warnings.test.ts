@@ -288,6 +288,18 @@ void test('interrupts that are refused on one route, and can be answered on anot
   t.end()
 })
 
+void test('a verified history beside suggestions that anybody may write', (t) => {
+  const on = (routes: readonly string[], more: Part = {}): Part => ({ routes, allow: ['signed-in'], threads: ['own'], ...more })
+  const verify = { messages: { history: 'verify' } }
+  const message = (at: number) => new RegExp(`^rules\\.${at}: messages.history is verify, but messages of agent/suggest are not`)
+  says(t, warned([on(['agent/run', 'agent/suggest'])], verify), [message(0)])
+  says(t, warned([on(['agent/run']), on(['agent/suggest'])], verify), [message(1)])
+  t.same(warned([on(['agent/run']), on(['agent/suggest'], { messages: { roles: ['user'] } })], verify), [], 'only of users')
+  t.same(warned([on(['agent/run'])], verify), [], 'closed')
+  t.same(warned([on(['agent/run', 'agent/suggest'])]), [], 'nothing is verified')
+  t.end()
+})
+
 void test('a rule that comes first, or opens something more, is no cause', (t) => {
   const narrow = { ...CHAT, roles: ['member'], tools: 'drop' }
   t.same(warned([narrow, CHAT]), [], 'the narrow one first')
