@@ -95,10 +95,9 @@ void test('an agent itself refuses what the gateway emptied', async (t) => {
   for (const version of VERSIONS) {
     const { url, alice } = await scene(t, version)
     for (const message of [
-      { id: 'm1', role: 'operator', content: 'x' },
       { id: 'm1', role: 'user', content: { secret: 1 } },
       { id: 'm1', role: 'user', content: [{ type: 'other', secret: 1 }] },
-      { id: 'm1', role: 'system', content: [{ type: 'text', text: 'x' }] },
+      { id: 'm1', role: 'reasoning', content: [{ type: 'text', text: 'x' }] },
     ]) {
       const { status } = await call(url, { token: alice, body: runInput(crypto.randomUUID(), 'x', { messages: [message] }) })
       t.equal(status, 400, `${version} ${JSON.stringify(message)}`)
