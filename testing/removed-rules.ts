@@ -136,8 +136,8 @@ export const RULES: readonly RemovableRule[] = [
   {
     rule: 'null in command.resume is an answer',
     file: 'core/route/interrupt-answers.ts',
-    present: "(isNamed(key, 'resume') ?",
-    removed: "(isNamed(key, 'resume') && value !== null ?",
+    present: "(foldedName(key) === 'resume' ?",
+    removed: "(foldedName(key) === 'resume' && value !== null ?",
     first: 'test/core/interrupt-answers.test.ts',
   },
   {

@@ -56,12 +56,6 @@ export const rate = z
     return { amount: Number(amount), per: DURATION_UNITS[unit] ?? Number.NaN }
   })
 
-/** @param what a noun in the plural */
-export function countOrOff(what: string) {
-  const message = `is not a number of ${what} | write 20 or off`
-  return z.union([z.literal('off'), z.int().min(1, message)], message)
-}
-
 function quantity(text: string, units: Readonly<Record<string, number>>): number {
   const unit = text.replace(/^\d+/, '')
   return Number.parseInt(text, 10) * (units[unit] ?? Number.NaN)

@@ -4,7 +4,7 @@ import { isPointer } from '../core/json/pointer.ts'
 import { MEDIA_KINDS, MESSAGE_ROLES } from '../core/route/message-rules.ts'
 import { ROUTE_IDS } from '../core/route/routes.ts'
 import { ratesOrOff, streamsOrOff, tokenBudgets } from '../document/limits.ts'
-import { bodySize, countOrOff } from '../document/quantities.ts'
+import { bodySize } from '../document/quantities.ts'
 
 const filled = z.string().min(1, 'must not be empty')
 
@@ -84,6 +84,8 @@ const tools = z.union(
   'is not a choice | write pass, drop or a list of the names that pass',
 )
 
+const NO_COUNT = 'is not a number of messages | write 20 or off'
+
 const messages = z.strictObject({
   roles: z
     .array(z.enum(MESSAGE_ROLES, `is not a role | write ${MESSAGE_ROLES.join(', ')}`))
@@ -94,7 +96,10 @@ const messages = z.strictObject({
     .enum(['drop', 'refuse'], 'is not a choice | write drop or refuse')
     .default('drop')
     .describe('Whether a message of another role is dropped, or its request refused.'),
-  most: countOrOff('messages').default('off').describe('The most messages of a request.'),
+  most: z
+    .union([z.literal('off'), z.int().min(1, NO_COUNT)], NO_COUNT)
+    .default('off')
+    .describe('The most messages of a request.'),
   size: z
     .union([z.literal('off'), bodySize])
     .default('off')

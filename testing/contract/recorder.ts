@@ -1,6 +1,6 @@
 /** Bodies that note which of their keys a handler reads. */
 
-/** The text of a body that is read as a recording one, whoever parses it. */
+/** Every parser in this process gives the recording body for this text. */
 const TEXT = '{"contract":"body"}'
 
 /** A handler that copies every key reads this one, too. */

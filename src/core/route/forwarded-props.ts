@@ -3,7 +3,6 @@ import { isObject, type Json, type JsonObject } from '../json/read.ts'
 
 export const BUILT_IN_PROPS: readonly string[] = ['toolChoice', 'command.resume']
 
-// Compared without case and underscores: Python agents turn camelCase into snake_case on their own.
 // oxfmt-ignore
 const UNSAFE_NAMES = new Set([
   'config', 'context', 'webhook', 'metadata', 'threadmetadata', 'nodename', 'multitaskstrategy', 'oncompletion',
@@ -13,10 +12,15 @@ const UNSAFE_NAMES = new Set([
 ])
 const UNSAFE_PREFIXES = ['checkpoint', 'interrupt', 'stream', 'command.']
 
+/** Names are compared without case and underscores: Python agents turn camelCase into snake_case on their own. */
+export function foldedName(name: string): string {
+  return name.toLowerCase().replaceAll('_', '')
+}
+
 /** True for a top-level name or `command.x` that reaches an agent's configuration, context, webhook, metadata or node choice. */
 export function isUnsafeProp(name: string): boolean {
   if (BUILT_IN_PROPS.includes(name)) return false
-  const folded = name.toLowerCase().replaceAll('_', '')
+  const folded = foldedName(name)
   return UNSAFE_NAMES.has(folded) || UNSAFE_PREFIXES.some((prefix) => folded.startsWith(prefix))
 }
 

@@ -1,5 +1,6 @@
 /** Finds the answers to interrupts in the body of a run (docs/reference/audit.md, "interrupts"). */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
+import { foldedName } from './forwarded-props.ts'
 
 /** `answered`: neither an approval nor a refusal in a known form. */
 export type Verdict = 'approved' | 'refused' | 'cancelled' | 'answered'
@@ -40,7 +41,7 @@ export function answersIn(body: JsonObject, keepsContent: boolean): readonly Int
   const given = resume === undefined || resume === null ? [] : inResume(resume)
   if (isObject(forwardedProps)) {
     for (const [name, part] of Object.entries(forwardedProps)) {
-      if (!isNamed(name, 'command') || part === null) continue
+      if (foldedName(name) !== 'command' || part === null) continue
       for (const one of inCommand(part)) given.push(one)
     }
   }
@@ -67,14 +68,9 @@ function entry(value: Json): Given {
   return { id, value: payload, verdict: status === 'cancelled' ? 'cancelled' : 'answered' }
 }
 
-/** Python agents fold the names of forwarded properties. */
-function isNamed(name: string, folded: string): boolean {
-  return name.toLowerCase().replaceAll('_', '') === folded
-}
-
 function inCommand(command: Json): readonly Given[] {
   if (!isObject(command)) return [{ value: command, verdict: 'answered' }]
-  return Object.entries(command).flatMap(([key, value]) => (isNamed(key, 'resume') ? resumed(parsed(value)) : []))
+  return Object.entries(command).flatMap(([key, value]) => (foldedName(key) === 'resume' ? resumed(parsed(value)) : []))
 }
 
 /** The runtime's LangGraph agent reads a text as JSON where it can. */

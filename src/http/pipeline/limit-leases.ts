@@ -108,7 +108,7 @@ export async function takeRates(
   counterNamed?: (counter: string) => string,
 ): Promise<LimitState | null> {
   for (const rate of rates === 'off' ? [] : rates) {
-    for (const counter of rate.by === undefined ? [caller] : countersOf(rate.by, principal, caller)) {
+    for (const counter of countersOf(rate.by, principal, caller)) {
       const limit = await limiter.take(name, counterNamed?.(counter) ?? counter, rate)
       if (limit !== null) return limit
     }
