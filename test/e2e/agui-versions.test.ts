@@ -1,33 +1,14 @@
 /** Clients and agents of AG-UI 0.0.59 and 1.0 on both sides of the gateway, by events and by the binary stream. */
-import tap, { test, type Test } from 'tap'
+import tap, { test } from 'tap'
 import { MEDIA_TYPES, type Asked } from '../../examples/agent-client.ts'
-import { startIssuer } from '../../examples/issuer.ts'
 import { AG_UI, VERSIONS, type AnyClient } from '../../testing/support/agui-versions.ts'
 import { call, runInput } from '../../testing/support/client.ts'
-import { sayOnFailure } from '../../testing/support/decided.ts'
-import { startDeployment } from '../../testing/support/deployment.ts'
 import { owners } from '../../testing/support/rows.ts'
+import { startAgentScene } from './agent-scene.ts'
 
 // The clients tell of every run that fails, and of every key that they remove.
 tap.capture(console, 'error')
 tap.capture(console, 'warn')
-
-type Version = (typeof VERSIONS)[number]
-
-async function scene(t: Test, version: Version) {
-  const issuer = await startIssuer()
-  const agent = await AG_UI[version].startAgent({ issuer: issuer.issuer, audience: issuer.audience })
-  const gateway = await startDeployment('self-hosted-agent', { AGENT_URL: new URL(agent.url).origin, ISSUER_URL: issuer.issuer })
-  sayOnFailure(t, gateway)
-  t.teardown(async () => {
-    await gateway.close()
-    await agent.close()
-    await issuer.close()
-  })
-  const [alice, bob] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob')])
-  await gateway.ready()
-  return { gateway, agent, url: `${gateway.url}/agents/research`, alice, bob }
-}
 
 async function answerTo(client: AnyClient, content: string): Promise<string> {
   client.messages = [{ id: crypto.randomUUID(), role: 'user', content }]
@@ -39,7 +20,7 @@ for (const clientVersion of VERSIONS) {
   for (const agentVersion of VERSIONS) {
     for (const asked of ['events', 'binary'] as const) {
       void test(`a client of ${clientVersion} and an agent of ${agentVersion}, by ${asked}`, async (t) => {
-        const { url, agent, alice, bob, gateway } = await scene(t, agentVersion)
+        const { url, agent, alice, bob, gateway } = await startAgentScene(t, AG_UI[agentVersion].startAgent)
         const client = (thread: string, token: string) => AG_UI[clientVersion].client(url, thread, token, asked)
         const thread = crypto.randomUUID()
         t.match(await answerTo(client(thread, alice), 'hello'), /^Hello alice.* You said: hello/)
@@ -63,7 +44,7 @@ for (const clientVersion of VERSIONS) {
 }
 
 void test('of keys that AG-UI does not have, none reaches an agent that keeps what it does not know', async (t) => {
-  const { url, agent, alice } = await scene(t, '1.0')
+  const { url, agent, alice } = await startAgentScene(t, AG_UI['1.0'].startAgent)
   const body = runInput(crypto.randomUUID(), 'x', {
     protocolVersion: '1.0',
     secret: 1,
@@ -93,7 +74,7 @@ void test('of keys that AG-UI does not have, none reaches an agent that keeps wh
 
 void test('an agent itself refuses what the gateway emptied', async (t) => {
   for (const version of VERSIONS) {
-    const { url, alice } = await scene(t, version)
+    const { url, alice } = await startAgentScene(t, AG_UI[version].startAgent)
     for (const message of [
       { id: 'm1', role: 'user', content: { secret: 1 } },
       { id: 'm1', role: 'user', content: [{ type: 'other', secret: 1 }] },
@@ -141,7 +122,7 @@ async function bytesOf(url: string, token: string, asked: Asked, body: object): 
 
 for (const asked of ['events', 'binary'] as const) {
   void test(`what an agent of 1.0 answers by ${asked} passes byte by byte, and the client reads it`, async (t) => {
-    const { url, agent, alice } = await scene(t, '1.0')
+    const { url, agent, alice } = await startAgentScene(t, AG_UI['1.0'].startAgent)
     for (const [said, more, events] of ENDS) {
       const body = { ...runInput(crypto.randomUUID(), said, more), protocolVersion: '1.0' }
       const through = await bytesOf(url, alice, asked, body)
@@ -157,7 +138,7 @@ for (const asked of ['events', 'binary'] as const) {
   })
 
   void test(`the client of 1.0 is interrupted and goes on by ${asked}`, async (t) => {
-    const { url, agent, alice } = await scene(t, '1.0')
+    const { url, agent, alice } = await startAgentScene(t, AG_UI['1.0'].startAgent)
     const client = AG_UI['1.0'].client(url, crypto.randomUUID(), alice, asked)
     t.match(await answerTo(client, 'interrupt'), /^Hello alice/)
     const { newMessages } = await client.runAgent({ resume: RESUME })

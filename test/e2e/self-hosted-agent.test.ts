@@ -2,43 +2,18 @@
  * A self-hosted agent behind the gateway and nothing else, from the ready configuration: the real client of AG-UI, by events and
  * by the binary stream, and an agent that verifies the forwarded token itself.
  */
-import tap, { test, type Test } from 'tap'
-import { startAgent, type Agent } from '../../examples/agent.ts'
+import tap, { test } from 'tap'
+import { startAgent } from '../../examples/agent.ts'
 import { agentClient, MEDIA_TYPES, type Asked } from '../../examples/agent-client.ts'
-import { startIssuer } from '../../examples/issuer.ts'
 import { startRuntime } from '../../examples/runtime.ts'
 import { call, codeOf, runInput } from '../../testing/support/client.ts'
 import { sayOnFailure } from '../../testing/support/decided.ts'
-import { startDeployment } from '../../testing/support/deployment.ts'
-import { startTestGateway, type TestGateway } from '../../testing/support/gateway.ts'
+import { startTestGateway } from '../../testing/support/gateway.ts'
 import { owners } from '../../testing/support/rows.ts'
+import { startAgentScene } from './agent-scene.ts'
 
 // The client tells of every run that fails.
 tap.capture(console, 'error')
-
-interface Scene {
-  readonly gateway: TestGateway
-  readonly agent: Agent
-  readonly url: string
-  readonly alice: string
-  readonly bob: string
-  readonly issuer: Awaited<ReturnType<typeof startIssuer>>
-}
-
-async function scene(t: Test): Promise<Scene> {
-  const issuer = await startIssuer()
-  const agent = await startAgent({ issuer: issuer.issuer, audience: issuer.audience })
-  const gateway = await startDeployment('self-hosted-agent', { AGENT_URL: new URL(agent.url).origin, ISSUER_URL: issuer.issuer })
-  sayOnFailure(t, gateway)
-  t.teardown(async () => {
-    await gateway.close()
-    await agent.close()
-    await issuer.close()
-  })
-  const [alice, bob] = await Promise.all([issuer.signIn('alice'), issuer.signIn('bob')])
-  await gateway.ready()
-  return { gateway, agent, url: `${gateway.url}/agents/research`, alice, bob, issuer }
-}
 
 /** What the agent said to a message, as the client has it when the run is over. */
 async function answerTo(url: string, thread: string, token: string, text: string, asked: Asked): Promise<string> {
@@ -50,7 +25,7 @@ async function answerTo(url: string, thread: string, token: string, text: string
 
 for (const asked of ['events', 'binary'] as const) {
   void test(`${asked}: the agent knows who is asking, and a thread is its owner's`, async (t) => {
-    const { url, agent, alice, bob, gateway } = await scene(t)
+    const { url, agent, alice, bob, gateway } = await startAgentScene(t, startAgent)
     const thread = crypto.randomUUID()
     t.match(await answerTo(url, thread, alice, 'hello', asked), /^Hello alice.* You said: hello/)
     t.match(await answerTo(url, thread, alice, 'again', asked), /You said: again/)
@@ -66,7 +41,7 @@ for (const asked of ['events', 'binary'] as const) {
 }
 
 void test('whoever shows no good token is refused by the gateway, and past it by the agent', async (t) => {
-  const { url, agent, alice } = await scene(t)
+  const { url, agent, alice } = await startAgentScene(t, startAgent)
   for (const token of [undefined, 'nonsense', `${alice}x`]) {
     const answer = await call(url, { ...(token === undefined ? {} : { token }), body: runInput('t1') })
     t.equal(answer.status, 401)
@@ -76,7 +51,7 @@ void test('whoever shows no good token is refused by the gateway, and past it by
 })
 
 void test('beside a runtime that uses the same agent, the threads of each are its own', async (t) => {
-  const { agent, alice, bob, issuer } = await scene(t)
+  const { agent, alice, bob, issuer } = await startAgentScene(t, startAgent)
   const runtime = await startRuntime({ agentUrl: agent.url })
   const both = await startTestGateway({
     upstream: { url: runtime.url },

@@ -1,7 +1,7 @@
 /** `messages.history: verify` with the real client and the real runtime: a chat goes on as before, and a forged message ends it. */
 import { test } from 'tap'
 import { runInput } from '../../testing/support/client.ts'
-import { SHIPPED } from '../../testing/support/policies.ts'
+import { withMessages } from '../../testing/support/policies.ts'
 import { startScene, type Row } from './scene.ts'
 
 const ROWS: readonly Row[] = [
@@ -11,7 +11,7 @@ const ROWS: readonly Row[] = [
   { client: 'single', upstream: 'single-route' },
 ]
 
-const POLICY = SHIPPED.replace(/^messages:\n(?: {2}.*\n)+/m, 'messages: { history: verify }\n')
+const POLICY = withMessages({ history: 'verify' })
 
 for (const row of ROWS) {
   void test(`${row.client} client, ${row.upstream} runtime`, async (t) => {

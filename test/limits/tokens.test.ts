@@ -49,6 +49,14 @@ function replica(t: Test, database: TestDatabase, renewal?: number): Limiter {
   return limiter
 }
 
+async function migrated(t: Test, database: TestDatabase) {
+  const settings = settingsOf(database.url)
+  await migrate(settings)
+  const pool = openPool(settings)
+  t.teardown(() => pool.close())
+  return { settings, pool }
+}
+
 async function onPostgres(t: Test): Promise<Counters & { readonly database: TestDatabase }> {
   const database = await startPostgres(t)
   await migrate(settingsOf(database.url))
@@ -184,10 +192,7 @@ void test('runs with the budgets of each other, in any order, do not wait for ea
 
 void test('callers with thousands of groups do not take the memory for the locks of the database', async (t) => {
   const database = await startPostgres(t)
-  const settings = settingsOf(database.url)
-  await migrate(settings)
-  const pool = openPool(settings)
-  t.teardown(() => pool.close())
+  const { settings, pool } = await migrated(t, database)
   const failures: unknown[] = []
   const noted = async <T>(work: Promise<T>): Promise<T> =>
     work.catch((error: unknown) => {
@@ -250,10 +255,7 @@ void test('a run that outlives its reservation is charged what it used beyond it
 
 void test('a run that ended while the database was gone is charged what it used, however long that lasted', async (t) => {
   const server = await startPostgresServer(t)
-  const settings = settingsOf(server.url)
-  await migrate(settings)
-  const pool = openPool(settings)
-  t.teardown(() => pool.close())
+  const { settings, pool } = await migrated(t, server)
   const counters = makeTokenPostgres({ pool, schema: settings.schema, noted: (work) => work })
   const alice = use('corp:alice', 1000, 400)
   const run = await counters.reserve([alice])

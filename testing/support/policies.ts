@@ -19,6 +19,11 @@ export function edited(from: string, to: string): string {
   return SHIPPED.replace(from, to)
 }
 
+/** The shipped policy with other rules for messages. */
+export function withMessages(messages: object): string {
+  return SHIPPED.replace(/^messages:\n(?: {2}.*\n)+/m, `messages: ${JSON.stringify(messages)}\n`)
+}
+
 /** A policy of these rules alone, and what else stands in the file. */
 export function ruled(rules: readonly object[], more: object = {}): string {
   return JSON.stringify({ version: 1, rules, ...more }, null, 2)
