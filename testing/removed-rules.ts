@@ -223,8 +223,8 @@ export const RULES: readonly RemovableRule[] = [
   {
     rule: 'a message with the id of another one is the same message',
     file: 'core/route/claimed-history.ts',
-    present: 'if (same !== undefined) return isSame(message, same)',
-    removed: 'if (same !== undefined) return true',
+    present: 'if (isSame(message, same)) continue',
+    removed: 'if (message !== same) continue',
     first: 'test/core/claimed-history.test.ts',
   },
   {
