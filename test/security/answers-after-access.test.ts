@@ -240,13 +240,16 @@ function fill(response: ServerResponse, left: number): void {
   response.end()
 }
 
-/** Asks for the messages of t1 and reads nothing of them. */
-async function slowReader(t: Test, url: string, token: string): Promise<RawConnection> {
+/** Asks for the messages of t1, or for something else, and reads nothing after the first bytes of the answer. */
+async function slowReader(t: Test, url: string, token: string, target = 'threads/t1/messages'): Promise<RawConnection> {
   const connection = await openRaw(url)
   t.teardown(() => connection.destroy())
-  connection.write(head('GET /api/copilotkit/threads/t1/messages HTTP/1.1', 'Host: a', `Authorization: Bearer ${token}`))
+  // At once, in the listener: a slow machine would take much of the answer until a test that waits goes on.
+  connection.socket.on('data', () => {
+    if (connection.text().includes('200 OK')) connection.socket.pause()
+  })
+  connection.write(head(`GET /api/copilotkit/${target} HTTP/1.1`, 'Host: a', `Authorization: Bearer ${token}`))
   await connection.until('200 OK')
-  connection.socket.pause()
   return connection
 }
 
@@ -280,11 +283,7 @@ void test('a list whose reader is slow is cut when a grant ends on a thread that
   await gate.run(gate.alice, 'another')
   await gate.operate({ user: 'corp:bob', right: 'read' }, 'POST', 'another')
   gate.upstream.answer(json({ threads }))
-  const reader = await openRaw(gate.gateway.url)
-  t.teardown(() => reader.destroy())
-  reader.write(head('GET /api/copilotkit/threads?agentId=default HTTP/1.1', 'Host: a', `Authorization: Bearer ${gate.bob}`))
-  await reader.until('200 OK')
-  reader.socket.pause()
+  await slowReader(t, gate.gateway.url, gate.bob, 'threads?agentId=default')
   const lists = () => gate.gateway.lines.filter(({ msg, route }) => msg === 'request' && route === 'threads/list')
   await gate.operate({ user: 'corp:bob' }, 'DELETE', 'another')
   await gate.operate({ user: 'corp:bob' }, 'DELETE', 't15')
@@ -350,7 +349,7 @@ void test('a reader who takes the answer bit by bit is not cut, however long it 
   const gate = await sharing(t, large, { config: { limits: { sendTimeout: '1500ms' } } })
   await gate.run(gate.alice)
   const reader = await slowReader(t, gate.gateway.url, gate.alice)
-  let bytes = 0
+  let bytes = reader.text().length
   reader.socket.removeAllListeners('data')
   reader.socket.on('data', (chunk: Buffer) => {
     bytes += chunk.length
