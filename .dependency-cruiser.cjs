@@ -46,6 +46,7 @@ const ALLOWED = {
     ...port('state'),
   ],
   'http/lists': ['core', 'http/pipeline', 'http/upstream', ...port('administration', 'claims', 'lists', 'thread')],
+  'http/langgraph': ['core', 'observe', 'http/lists', 'http/pipeline', 'http/upstream', ...port('claims', 'lists')],
   'http/admin': [
     'core',
     'document/sources.ts',

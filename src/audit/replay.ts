@@ -7,7 +7,7 @@ import { isAgentId, isScope, isThreadId } from '../core/route/ids.ts'
 import type { InterruptAnswer } from '../core/route/interrupt-answers.ts'
 import { isObject, type Json, type JsonObject } from '../core/json/read.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../core/decide/principal.ts'
-import { ALL_ROUTES } from '../core/route/routes.ts'
+import { ALL_ROUTES } from '../core/route/all-routes.ts'
 
 export interface Replay {
   /** Null where no route was found: then the policy was not asked. */

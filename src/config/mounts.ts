@@ -1,6 +1,7 @@
 /** Lists a configuration's upstreams. Owning a thread at one gives no access at another, unless they share a scope. */
 import type { StandingFacts, UnknownThread } from '../core/decide/decide.ts'
 import type { ListSource } from '../core/wire/table-lists.ts'
+import type { UpstreamApi } from '../core/route/all-routes.ts'
 import type { UpstreamKind } from '../core/route/transport.ts'
 import type { MinVersion } from '../tls/settings.ts'
 import type { Config } from './schema.ts'
@@ -21,7 +22,8 @@ export interface Mount {
   readonly scope: string
   readonly saysScope: boolean
   readonly place: readonly string[]
-  /** The id of a self-hosted agent; null for a runtime. */
+  readonly api: UpstreamApi
+  /** The id of a self-hosted agent; null for all other upstreams. */
   readonly agentId: string | null
   readonly url: string
   readonly tls: UpstreamTlsFiles
@@ -65,15 +67,15 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
   })
   const nothingSaid = { scope: undefined, unknownThread: undefined, lists: undefined, assertionAudience: undefined }
   const runtimes = [
-    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], ...nothingSaid, ...upstream }]),
+    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], kind: 'runtime' as const, ...nothingSaid, ...upstream }]),
     ...Object.entries(upstreams).map(([key, one]) => ({ key, place: ['upstreams', key], ...one })),
   ].map((one): Mount => ({
     ...one,
     ...scopeOf(one.key, one.scope),
+    ...pathsOf(one.key, one),
     agentId: null,
     tls: tlsOf(one),
     isCaInTls: one.ca === undefined,
-    publicPath: one.publicPath ?? one.basePath,
     unknownThread: one.unknownThread ?? unknownThread,
     lists: one.lists ?? lists,
     assertionAudience: one.assertionAudience ?? audienceOf(one.key),
@@ -83,6 +85,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
     ...scopeOf(key, one.scope),
     key,
     place: ['agents', key],
+    api: 'agent',
     agentId: key,
     tls: tlsOf(one),
     isCaInTls: one.ca === undefined,
@@ -97,6 +100,17 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
   const [first, ...more] = [...runtimes, ...endpoints]
   if (first === undefined) throw new Error('a configuration without any upstream was taken for a valid one')
   return [first, ...more]
+}
+
+/** A LangGraph server serves its routes at the root, and callers find them below the key of the upstream. */
+function pathsOf(
+  key: string,
+  { kind, basePath, publicPath, transport }: Pick<Config['upstreams'][string], 'kind' | 'basePath' | 'publicPath' | 'transport'>,
+): Pick<Mount, 'api' | 'basePath' | 'publicPath' | 'transport'> {
+  if (kind === 'langgraph') {
+    return { api: 'langgraph', transport: 'langgraph', basePath: basePath ?? '', publicPath: publicPath ?? `/${key}` }
+  }
+  return { api: 'runtime', transport, basePath: basePath ?? '', publicPath: publicPath ?? basePath ?? '' }
 }
 
 function tlsOf({ ca, tls }: Pick<NonNullable<Config['upstream']>, 'ca' | 'tls'>): UpstreamTlsFiles {

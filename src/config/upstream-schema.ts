@@ -75,6 +75,33 @@ const runtime = {
 
 export const upstreamSchema = z.strictObject(runtime).superRefine(oneCa).describe('The runtime behind the gateway.')
 
+interface OfEitherKind {
+  readonly kind: 'runtime' | 'langgraph'
+  readonly basePath?: string | undefined
+  readonly transport: string
+  readonly userScoped: boolean
+  readonly lists?: string | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function ofItsKind(
+  { kind, basePath: path, transport, userScoped, lists, headers }: OfEitherKind,
+  context: z.RefinementCtx,
+): void {
+  const fault = (key: string, message: string): void => context.addIssue({ code: 'custom', path: [key], message })
+  if (kind === 'runtime') {
+    if (path === undefined) fault('basePath', 'is missing | write the path under which the runtime serves its routes')
+    return
+  }
+  const only = 'is only for runtimes | remove it'
+  if (transport !== 'auto') fault('transport', only)
+  if (userScoped) fault('userScoped', only)
+  if (lists !== undefined) fault('lists', only)
+  // The server then takes every caller for its Studio, whom its authentication does not ask.
+  const studio = Object.keys(headers).find((name) => name.toLowerCase() === 'x-auth-scheme')
+  if (studio !== undefined) fault('headers', `${studio} would switch off the authentication of the server | remove it`)
+}
+
 const ofItsOwn = {
   scope: z
     .string()
@@ -101,14 +128,27 @@ export const upstreamsSchema = z
     z
       .strictObject({
         ...runtime,
+        kind: z
+          .enum(['runtime', 'langgraph'], 'is not a kind of upstream | write runtime or langgraph')
+          .default('runtime')
+          .describe('A CopilotKit runtime, or a LangGraph API server.'),
+        basePath: runtime.basePath
+          .optional()
+          .describe(`${String(runtime.basePath.description)} Required for a runtime; by default / for a LangGraph server.`),
+        publicPath: basePath
+          .optional()
+          .describe('The path that callers use; by default basePath, and for a LangGraph server / and the key.'),
         unknownThread: z.enum(['claim', 'verify', 'deny']).optional().describe('As ownership.unknownThread, for this upstream.'),
         lists: z.enum(['upstream', 'table', 'auto']).optional().describe('As ownership.lists, for this upstream.'),
         ...ofItsOwn,
       })
-      .superRefine(oneCa),
+      .superRefine(oneCa)
+      .superRefine(ofItsKind),
   )
   .default({})
-  .describe('Further runtimes, by a key of your choice. The key is the scope of their threads: do not rename it.')
+  .describe(
+    'Further runtimes and LangGraph servers, by a key of your choice. The key is the scope of their threads: do not rename it.',
+  )
 
 /** The path to which an agent's runs are POSTed: like a base path, but a trailing slash is part of it. */
 const agentPath = z

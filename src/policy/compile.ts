@@ -3,8 +3,10 @@ import { createHash } from 'node:crypto'
 import { claimPointersOf } from '../core/decide/claim-values.ts'
 import type { ClaimTest, CallerConditions, OperatorSelector, Passes, RouteRules, Rule, Rules } from '../core/decide/rules.ts'
 import type { BodyPolicy } from '../core/route/bodies.ts'
+import type { LangGraphRules } from '../core/route/langgraph-bodies.ts'
 import type { MessageRules } from '../core/route/message-rules.ts'
-import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
+import { ROUTE_IDS } from '../core/route/all-routes.ts'
+import type { RouteId } from '../core/route/routes.ts'
 import {
   faultsFound,
   parseDocumentAs,
@@ -47,9 +49,15 @@ export function loadPolicy(
   return { ok: true, value: { policy, warnings } }
 }
 
-function bodiesOf({ forwardedProps, state, tools, messages }: PolicyFile): BodyPolicy {
+function bodiesOf({ forwardedProps, state, tools, messages, langgraph }: PolicyFile): BodyPolicy {
   const names = new Set(forwardedProps.map((prop) => prop.name))
-  return { forwardedProps: names, state, tools: toolNames(tools), messages: messageRules(messages) }
+  return {
+    forwardedProps: names,
+    state,
+    tools: toolNames(tools),
+    messages: messageRules(messages),
+    langgraph: langGraphRules(langgraph),
+  }
 }
 
 function compile(
@@ -116,6 +124,7 @@ function passesOf(rule: RuleOfFile, usual: UsualPasses): Passes {
     state: rule.state ?? usual.state,
     tools: rule.tools === undefined ? usual.tools : toolNames(rule.tools),
     messages: rule.messages === undefined ? usual.messages : messageRules(rule.messages),
+    langgraph: rule.langgraph === undefined ? usual.langgraph : langGraphRules(rule.langgraph),
     interrupts: rule.interrupts ?? usual.interrupts,
     headers: rule.headers === undefined ? null : new Set(rule.headers.map((name) => name.toLowerCase())),
   }
@@ -131,6 +140,15 @@ function messageRules({ roles, media, schemes, ...rest }: PolicyFile['messages']
     roles: new Set(roles),
     media: media === 'all' ? 'all' : new Set(media),
     schemes: schemes === 'all' ? 'all' : new Set(schemes),
+  }
+}
+
+function langGraphRules({ options, command, configurable, input }: PolicyFile['langgraph']): LangGraphRules {
+  return {
+    options: new Set(options),
+    command: new Set(command),
+    configurable: new Set(configurable),
+    input: input === 'all' ? 'all' : new Set(input),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Errors of a policy that its schema cannot find: rules that would open more than they say, or have no meaning. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
-import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
+import { ALL_ROUTES } from '../core/route/all-routes.ts'
+import type { RouteId } from '../core/route/routes.ts'
 import type { Report } from '../document/document.ts'
 import { unknownGroup } from '../document/limits.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
@@ -14,8 +15,14 @@ export interface PolicySurroundings {
 }
 
 const THREAD_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.thread !== undefined).map((row) => row.id))
-const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.path.includes(':agentId')).map((row) => row.id))
-const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(['agent/run', 'agent/connect', 'agent/suggest'])
+const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(
+  ALL_ROUTES.filter(({ path, agent }) => agent === 'body' || path.includes(':agentId') || path.includes(':assistantId')).map(
+    ({ id }) => id,
+  ),
+)
+const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(
+  ALL_ROUTES.filter(({ unknownThread }) => unknownThread !== undefined).map(({ id }) => id),
+)
 /** Routes that affect all users at once. */
 const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
 

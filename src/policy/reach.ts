@@ -7,7 +7,8 @@ import {
   type ClaimTest,
   type Scalar,
 } from '../core/decide/rules.ts'
-import { ALL_ROUTES, type RouteId } from '../core/route/routes.ts'
+import { ALL_ROUTES } from '../core/route/all-routes.ts'
+import type { RouteId } from '../core/route/routes.ts'
 import type { PolicySurroundings } from './faults.ts'
 
 interface Caller {

@@ -2,7 +2,9 @@
 import { z } from 'zod'
 import { isPointer } from '../core/json/pointer.ts'
 import { MEDIA_KINDS, MESSAGE_ROLES } from '../core/route/message-rules.ts'
-import { ROUTE_IDS } from '../core/route/routes.ts'
+import { COMMANDS, isReservedConfigurable } from '../core/route/langgraph-bodies.ts'
+import { RUN_OPTIONS } from '../core/route/langgraph-routes.ts'
+import { ROUTE_IDS } from '../core/route/all-routes.ts'
 import { ratesOrOff, streamsOrOff, tokenBudgets } from '../document/limits.ts'
 import { bodySize } from '../document/quantities.ts'
 
@@ -126,6 +128,32 @@ const messages = z.strictObject({
     .describe('Whether the assistant and tool messages of a run are compared with the thread that the runtime has.'),
 })
 
+const langgraph = z.strictObject({
+  options: z
+    .array(z.enum(RUN_OPTIONS, `is not an option of a run | options: ${RUN_OPTIONS.join(', ')}`))
+    .default([])
+    .describe('The options of a run, and supersteps of a new thread, that callers may set. A request with another is refused.'),
+  command: z
+    .array(z.enum(COMMANDS, `is not a command | commands: ${COMMANDS.join(', ')}`))
+    .default(['resume'])
+    .describe(
+      'The commands of a run. resume answers an interrupt; update and goto change the state and the next node of the graph.',
+    ),
+  configurable: z
+    .array(
+      filled.refine(
+        (name) => !isReservedConfigurable(name),
+        'names a thread, a run, an assistant or a user | callers cannot set it',
+      ),
+    )
+    .default([])
+    .describe('The names in config.configurable that callers may set.'),
+  input: z
+    .union([z.literal('all'), z.array(filled)], 'is not a choice | write all, or a list such as [messages]')
+    .default('all')
+    .describe("The parts of the graph's state that callers may set, as the input of a run or values of a state."),
+})
+
 const interrupts = z.enum(['pass', 'refuse'], 'is not a choice | write pass or refuse')
 
 const who = z.array(
@@ -196,6 +224,7 @@ const rule = z
     state: state.optional().describe("Replaces the file's state for requests that this rule allows."),
     tools: tools.optional().describe("Replaces the file's tools for requests that this rule allows."),
     messages: messages.optional().describe("Replaces the file's messages for requests that this rule allows."),
+    langgraph: langgraph.optional().describe("Replaces the file's langgraph for requests that this rule allows."),
     interrupts: interrupts.optional().describe("Replaces the file's interrupts for requests that this rule allows."),
     headers: z
       .array(filled)
@@ -247,6 +276,7 @@ export const policySchema = z
     state: state.default('pass').describe("Whether the gateway forwards the caller's state."),
     tools: tools.default('pass').describe('Which frontend tools are forwarded: all, none, or those with these names.'),
     messages: messages.prefault({}).describe('What callers may send as messages of a run.'),
+    langgraph: langgraph.prefault({}).describe('What a run on a LangGraph server may set besides its input.'),
     interrupts: interrupts
       .default('pass')
       .describe('Whether runs may answer interrupts of agents, such as approvals. refuse refuses such a run.'),

@@ -1,7 +1,8 @@
 /** Warnings for an operator about a policy that the gateway may still serve. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { isAgentId } from '../core/route/ids.ts'
-import { ROUTE_IDS, type RouteId } from '../core/route/routes.ts'
+import { ROUTE_IDS } from '../core/route/all-routes.ts'
+import type { RouteId } from '../core/route/routes.ts'
 import type { OperatorSelector, Rule } from '../core/decide/rules.ts'
 import type { Report } from '../document/document.ts'
 import type { PolicySurroundings } from './faults.ts'
@@ -196,7 +197,7 @@ function warnOfSharing({ sharing, rules }: PolicyFile, warn: Report): void {
 }
 
 /** These routes take the same body, and a runtime resumes on more than one of them. */
-const ANSWERING: readonly RouteId[] = ['agent/run', 'agent/connect', 'agent/suggest']
+const ANSWERING: readonly RouteId[] = ['agent/run', 'agent/connect', 'agent/suggest', 'langgraph/runs/create']
 
 /** A user who may not answer on one route could answer on another one. */
 function warnOfAnswers(lines: readonly Line[], warn: Report): void {

@@ -4,11 +4,14 @@ import type { AuthenticateRequest } from '../auth/request-credentials.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
 import type { Config } from '../config/schema.ts'
 import type { Credential } from '../core/decide/credential.ts'
+import type { RouteDescriptor } from '../core/route/classify.ts'
 import type { Transport } from '../core/route/transport.ts'
 import { upstreamHeaders } from '../core/wire/headers.ts'
 import { tableUse } from '../core/wire/table-lists.ts'
 import { sayBridged } from '../gateway/operator-notices.ts'
 import { makeGrants, type GrantsParts } from '../http/admin/grants.ts'
+import { makeLangGraphRewriter } from '../http/langgraph/rewriter.ts'
+import { makeCheckRun } from '../http/langgraph/run-of-thread.ts'
 import type { CursorSeal } from '../http/lists/cursor.ts'
 import { makeRewriter } from '../http/lists/rewriter.ts'
 import { makeTableChange, type TableChangeParts } from '../http/lists/table-changes.ts'
@@ -34,7 +37,7 @@ import type { Metrics } from '../observe/metrics.ts'
 import type { Policy } from '../policy/compile.ts'
 import type { ObservationStore } from '../store/port/observations.ts'
 import type { UpstreamHandle } from './upstream-handle.ts'
-import type { Pipeline, Undecided, UpstreamBinding } from '../http/pipeline/stages.ts'
+import type { Addressed, Pipeline, Undecided, UpstreamBinding } from '../http/pipeline/stages.ts'
 
 export type RequestStore = ClaimParts['store'] &
   SettlementStore &
@@ -82,6 +85,7 @@ export interface PipelineSettings {
   readonly onDropped: PayloadParts['onDropped']
   /** By default the upstream is asked. */
   readonly makeVerify?: typeof makeVerifyMessages
+  readonly makeCheckRun?: typeof makeCheckRun
 }
 
 export function assemblePipeline(settings: PipelineSettings, surroundings: PipelineSurroundings): Pipeline {
@@ -139,7 +143,9 @@ function bindUpstream(
   const { rules } = policy
   const facts = standingFacts(mount, config)
   const observing = config.enforcement === 'observe'
-  const forward = config.forwardHeaders.map((name) => name.toLowerCase())
+  const named = config.forwardHeaders.map((name) => name.toLowerCase())
+  // A client that joins a run of a LangGraph server again says which event it had last.
+  const forward = mount.api === 'langgraph' ? [...named, 'last-event-id'] : named
   const { forwardAuthorization, forwardCookies } = mount
   const headerRules = { server: headers, forward, forwardAuthorization, forwardCookies }
   const identity = settings.identity.headersTo(mount)
@@ -157,29 +163,36 @@ function bindUpstream(
     log,
   })
   const seal = surroundings.sealOf(key)
-  const rewriter = makeRewriter({
-    rules,
-    facts,
-    forwarder,
-    list: makeThreadList({ records, scope, rules, facts, forwarder, seal }),
-    tableList: makeTableList({ store, records, scope, rules, facts, seal }),
-    tableChange: makeTableChange({ store, scope, forwarder, settlement, clock }),
-    tableUse: (upstreamIs) => tableUse(mount.lists, config.enforcement, upstreamIs),
-  })
+  const lists = { store, records, scope, rules, facts, forwarder }
+  const rewriter =
+    mount.api === 'langgraph'
+      ? makeLangGraphRewriter({ ...lists, metrics, clock })
+      : makeRewriter({
+          rules,
+          facts,
+          forwarder,
+          list: makeThreadList({ ...lists, seal }),
+          tableList: makeTableList({ ...lists, seal }),
+          tableChange: makeTableChange({ store, scope, forwarder, settlement, clock }),
+          tableUse: (upstreamIs) => tableUse(mount.lists, config.enforcement, upstreamIs),
+        })
   const issuers = Object.keys(config.authentication.issuers)
   const limit = config.limits.grants
   const grants = makeGrants({ store, records, rules, facts, scope, issuers, limiter, limit, log, clock })
   const ask = makeAskHistory(upstream, basePath, () => probe.suspect())
   const verify = (settings.makeVerify ?? makeVerifyMessages)(upstream, basePath)
-  const headersOf = ({ exchange: { head }, caller, body }: Undecided, { passes }: Rule): Record<string, string> => {
-    const own = { ...identity(caller.principal, body.descriptor), 'x-request-id': head.id }
-    return upstreamHeaders(head.lines, headerRules, own, passes.headers)
+  const headersFor = ({ exchange: { head }, caller }: Addressed, asked: RouteDescriptor, rule: Rule): Record<string, string> => {
+    const own = { ...identity(caller.principal, asked), 'x-request-id': head.id }
+    return upstreamHeaders(head.lines, headerRules, own, rule.passes.headers)
   }
+  const headersOf = (request: Undecided, rule: Rule): Record<string, string> => headersFor(request, request.body.descriptor, rule)
+  const checkRun = (settings.makeCheckRun ?? makeCheckRun)(upstream, basePath)
   return {
     key,
     scope,
     sharesScope: mountsOf(config).some((other) => other.scope === scope && other.key !== key),
     publicPath,
+    api: mount.api,
     agentId,
     facts,
     transport: probe,
@@ -188,6 +201,7 @@ function bindUpstream(
       forwarder,
       rewriter,
       grants,
+      checkRun: (request) => checkRun(request, headersFor(request, request.permit.descriptor, request.permit.rule)),
       answerMemory: surroundings.memory.answers,
       onBridged,
     }),

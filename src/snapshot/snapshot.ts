@@ -134,7 +134,8 @@ export function makeSnapshot(
     const mount = mounts.find(({ key }) => key === upstreamKey)
     if (from === snapshot) return { principal, mount: mountOf(upstreamKey) }
     const before = from.mountOf(upstreamKey)
-    if (mount === undefined || mount.agentId !== before.agentId || mount.scope !== before.scope) return null
+    if (mount === undefined || mount.agentId !== before.agentId || mount.api !== before.api || mount.scope !== before.scope)
+      return null
     const isOther =
       principal.kind === 'user' &&
       (keysOf(from, principal.issuer) !== keysOf(snapshot, principal.issuer) ||
@@ -187,13 +188,14 @@ export function makeSnapshot(
       if (!isAboutThread || isSettled(record)) return null
       return record === null && !isOwner ? refuse('thread-unknown') : 'for-now'
     },
-    async hiddenNow({ principal }, threadIds, origin) {
+    async hiddenNow({ principal, descriptor: { route } }, threadIds, origin) {
       const known = adopt(principal, origin)
       if (known === null) return new Set(threadIds)
       if (observing) return new Set()
       const facts = standingFacts(known.mount, config)
       const owners = await records.records(known.mount.scope, threadIds.filter(isThreadId), known.principal)
-      return new Set(threadIds.filter((id) => !isListed(id, owners.get(id) ?? null, known.principal, policy.rules, facts)))
+      const isShown = (id: string): boolean => isListed(id, owners.get(id) ?? null, known.principal, policy.rules, facts, route)
+      return new Set(threadIds.filter((id) => !isShown(id)))
     },
     adopt,
     requests: { underWay: 0, onLast: null },

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { serverHeaders, type Mount } from '../config/mounts.ts'
 import type { Enforcement } from '../core/decide/decide.ts'
-import { ENDPOINT, type RuntimeFacts } from '../core/route/transport.ts'
+import { ENDPOINT, LANGGRAPH, type RuntimeFacts } from '../core/route/transport.ts'
 import type { Sources } from '../document/sources.ts'
 import { runStartupChecks, type StartupChecks } from '../http/upstream/startup-checks.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
@@ -78,8 +78,8 @@ export function makeUpstreamHandle(
   const versionNotices = makeVersionNotices(key, surroundings.metrics, log)
   const onNews = (facts: RuntimeFacts): void => startupChecks.look(facts)
   const probe =
-    transport === 'endpoint'
-      ? unasked(onNews)
+    transport === 'endpoint' || transport === 'langgraph'
+      ? unasked(transport === 'endpoint' ? ENDPOINT : LANGGRAPH, onNews)
       : makeTransportProbe({
           upstream,
           basePath,
@@ -112,9 +112,9 @@ export function makeUpstreamHandle(
   }
 }
 
-/** A self-hosted agent takes runs and answers no question: only the configuration says which kind it is. */
-function unasked(onNews: (facts: RuntimeFacts) => void): TransportProbe {
-  return { facts: ENDPOINT, suspect: () => {}, start: async () => onNews(ENDPOINT), stop: () => {} }
+/** Only the configuration says that an upstream is a self-hosted agent or a LangGraph server. */
+function unasked(facts: RuntimeFacts, onNews: (facts: RuntimeFacts) => void): TransportProbe {
+  return { facts, suspect: () => {}, start: async () => onNews(facts), stop: () => {} }
 }
 
 export const CONDITIONS = ['upstream', 'unknownThread'] as const

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ALL_ROUTES } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
 import { run } from './in-process.ts'
 import { configFile } from '../../testing/support/program.ts'
 

@@ -10,7 +10,8 @@ import {
   type OwnerRecord,
 } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
-import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
+import type { RouteId } from '../../src/core/route/routes.ts'
 import { matchRules, type Rule, type Rules } from '../../src/core/decide/rules.ts'
 import { user } from '../../testing/support/callers.ts'
 import { compiled, SHIPPED } from '../../testing/support/policies.ts'

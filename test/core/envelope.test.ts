@@ -3,7 +3,8 @@ import { test } from 'tap'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { envelopeOf, openEnvelope, writeEnvelope } from '../../src/core/route/envelope.ts'
 import type { JsonObject } from '../../src/core/json/read.ts'
-import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
+import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
 import { upstreamTarget } from '../../src/core/route/transport.ts'
 
 /** The descriptor of an honest request to a route, with its query. */

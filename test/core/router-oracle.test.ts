@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs'
 import { test } from 'tap'
 import { classify } from '../../src/core/route/classify.ts'
-import { QUERY_NAMES } from '../../src/core/route/routes.ts'
+import { QUERY_NAMES } from '../../src/core/route/all-routes.ts'
 import { findMount, readTarget } from '../../src/core/route/target.ts'
 
 type Resolved = { method: string; agentId?: string; threadId?: string } | number

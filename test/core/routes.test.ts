@@ -1,6 +1,7 @@
 /** The table of routes, row by row, as the real runtime has it (runtime-behaviour.md, "Routes") and as the design lets bodies pass. */
 import { test } from 'tap'
-import { ALL_ROUTES, OWN_ROUTES, QUERY_NAMES, ROUTE_IDS, ROUTES, type Route } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES, QUERY_NAMES, ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
 
 const RUN = 'threadId runId parentRunId messages tools context state forwardedProps resume protocolVersion'
 

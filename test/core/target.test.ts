@@ -1,6 +1,6 @@
 /** The grammar of request targets: one spelling for each, and 400 before anybody is asked who they are. */
 import { test } from 'tap'
-import { QUERY_NAMES } from '../../src/core/route/routes.ts'
+import { QUERY_NAMES } from '../../src/core/route/all-routes.ts'
 import { findMount, readTarget } from '../../src/core/route/target.ts'
 
 const read = (raw: string) => readTarget(raw, QUERY_NAMES)

@@ -1,7 +1,7 @@
 /** docs/explanation/ownership.md, "What each user sees": what the shipped policy decides for a thread in each state. */
 import { test } from 'tap'
 import { decide, type OwnerRecord } from '../../src/core/decide/decide.ts'
-import { ALL_ROUTES } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
 import { user } from '../../testing/support/callers.ts'
 import { compiled, descriptor, SHIPPED } from '../../testing/support/policies.ts'
 import { page, rows, section } from './markdown.ts'

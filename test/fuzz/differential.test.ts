@@ -4,7 +4,8 @@
  */
 import { test } from 'tap'
 import { REASONS, type Code, type Reason } from '../../src/core/reasons.ts'
-import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import type { RouteId } from '../../src/core/route/routes.ts'
 import { TRANSPORT_PAIRS, type Pair } from '../../testing/fuzz/case.ts'
 import { examine } from '../../testing/fuzz/differential.ts'
 import { anyCase, runCase } from '../../testing/fuzz/grammar.ts'

@@ -68,6 +68,7 @@ function given(told: Told, more: Changes = {}): Given {
     scope: more.scope ?? '',
     sharesScope: false,
     publicPath: '/api',
+    api: 'runtime',
     agentId: null,
     facts: more.facts ?? { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' },
     transport: { facts: assumedFacts('multi-route'), suspect: () => {} },

@@ -1,9 +1,16 @@
 /** Where targets lie is remembered, each under its whole text, and no more of them than a bound. */
 import { test } from 'tap'
+import type { UpstreamApi } from '../../src/core/route/all-routes.ts'
 import { makeTargetCache } from '../../src/http/pipeline/classification.ts'
 
-const RUNTIME: { readonly publicPath: string; readonly agentId: string | null } = { publicPath: '/api', agentId: null }
-const AGENT = { publicPath: '/legal', agentId: 'legal' }
+interface Mounted {
+  readonly api: UpstreamApi
+  readonly publicPath: string
+  readonly agentId: string | null
+}
+
+const RUNTIME: Mounted = { api: 'runtime', publicPath: '/api', agentId: null }
+const AGENT: Mounted = { api: 'agent', publicPath: '/legal', agentId: 'legal' }
 const placeOf = makeTargetCache([RUNTIME, AGENT])
 
 /** What a target comes to, in a word. */

@@ -4,7 +4,7 @@
  * mode `off`, by what the thread is to them.
  */
 import { test } from 'tap'
-import { ALL_ROUTES } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
 import { DEFAULT_POLICY } from '../../src/config/policy-file.ts'
 import { loadPolicy } from '../../src/policy/compile.ts'
 import { Sources } from '../../src/document/sources.ts'

@@ -1,6 +1,6 @@
 /** Every fault of the rules of a policy, each at its line, and what stands close to it without being one. */
 import { test } from 'tap'
-import { ROUTE_IDS } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
 import { faultsIn, ruled } from '../../testing/support/policies.ts'
 
 const INFO = { routes: ['info'], allow: ['signed-in'] }

@@ -3,7 +3,7 @@
  * can be. Each case has its opposite beside it: a rule that differs by a little, and draws no warning.
  */
 import { test, type Test } from 'tap'
-import { ROUTE_IDS } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
 import { faultLine } from '../../src/document/fault.ts'
 import type { PolicySurroundings } from '../../src/policy/faults.ts'
 import { load, ruled, SHIPPED } from '../../testing/support/policies.ts'

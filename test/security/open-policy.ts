@@ -1,5 +1,6 @@
 /** A policy that opens as much as a policy can, so that nothing but the rule under test is left to refuse. */
-import { ALL_ROUTES, ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import type { RouteId } from '../../src/core/route/routes.ts'
 
 const CREATING: readonly RouteId[] = ['agent/run', 'agent/connect', 'agent/suggest']
 const OF_ALL: readonly RouteId[] = ['threads/clear', 'cpk-debug-events']

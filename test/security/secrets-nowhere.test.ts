@@ -14,7 +14,7 @@ import { events, INFO, json, type Answering } from '../../testing/support/upstre
 import { until } from '../../testing/support/until.ts'
 import { REASONS } from '../../src/core/reasons.ts'
 import { packageVersion } from '../../src/observe/version.ts'
-import { ROUTE_IDS } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
 import { BASE, BODY_ROUTES, PATH_ROUTES, run } from './thread-routes.ts'
 
 /** What no line, answer or figure may hold: every part of every token, and whatever is called a secret below. */

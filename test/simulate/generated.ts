@@ -1,6 +1,7 @@
 /** Policies and callers made up from a number: the same ones for the same number, on every machine. */
 import type { CallerConditions, ClaimTest, Scalar, Relation, Rule, Rules, Who } from '../../src/core/decide/rules.ts'
-import { ALL_ROUTES, type RouteId } from '../../src/core/route/routes.ts'
+import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
+import type { RouteId } from '../../src/core/route/routes.ts'
 import type { Policy } from '../../src/policy/compile.ts'
 import { rule, rulesOf } from '../../testing/support/rules-of.ts'
 import { OPEN_BODIES } from '../../testing/support/open-bodies.ts'
@@ -92,6 +93,7 @@ function madeRule(draw: Draw, name: string): Rule {
       state: draw.chance(20) ? 'drop' : 'pass',
       tools: 'all',
       messages: OPEN_BODIES.messages,
+      langgraph: OPEN_BODIES.langgraph,
       headers: null,
       interrupts: draw.chance(20) ? 'refuse' : 'pass',
     },

@@ -32,7 +32,7 @@ export function differences(
   if (!misread) compare('the thread', ids.threadId, thread)
   const named = descriptor.query.filter(([name]) => name === 'agentId')
   for (const [kind, id] of [...Object.entries(ids), ...named]) {
-    const wrong = misreading(kind, id)
+    const wrong = misreading(kind, id as string)
     if (wrong !== null) faults.push(`decided on ${print(id)}, which ${wrong}`)
   }
   const strange = what === SENT ? verdict.query.filter(([name]) => !route.query.includes(name)) : []

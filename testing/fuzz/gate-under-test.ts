@@ -6,7 +6,7 @@ import { Readable } from 'node:stream'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { OwnerRecord } from '../../src/core/decide/decide.ts'
 import { refuse, type Reason } from '../../src/core/reasons.ts'
-import { ROUTE_IDS } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
 import { assumedFacts, type Transport } from '../../src/core/route/transport.ts'
 import { makeCursorSeal } from '../../src/http/lists/cursor.ts'
 import { makeForwarder, type Forwarder } from '../../src/http/upstream/forward.ts'
@@ -175,6 +175,7 @@ export function makeGateUnderTest(
     scope: '',
     sharesScope: false,
     publicPath,
+    api: 'runtime',
     agentId: null,
     facts,
     transport,
@@ -190,6 +191,7 @@ export function makeGateUnderTest(
       },
       answerMemory: makeBudget(2 ** 30),
       onBridged: () => {},
+      checkRun: async () => null,
     }),
   }
   const clock = (): number => 0

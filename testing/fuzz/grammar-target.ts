@@ -4,7 +4,8 @@
  */
 import fc from 'fast-check'
 import { ROUTE_WORDS } from '../../src/core/route/ids.ts'
-import { QUERY_NAMES, type Route } from '../../src/core/route/routes.ts'
+import { QUERY_NAMES } from '../../src/core/route/all-routes.ts'
+import type { Route } from '../../src/core/route/routes.ts'
 import { agentId, anyId, goodId } from './grammar-ids.ts'
 
 /** Writes a target for a route below a public path. */

@@ -1,5 +1,5 @@
 /** Counts where cases ended, so that a generator that only makes rubbish shows. */
-import { ROUTE_IDS } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
 import { TRANSPORT_PAIRS, type Pair } from './case.ts'
 import type { Finding } from './differential.ts'
 

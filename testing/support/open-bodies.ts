@@ -17,6 +17,7 @@ export const OPEN_BODIES: BodyPolicy = {
     schemes: 'all',
     history: 'trust',
   },
+  langgraph: { options: new Set(), command: new Set(), configurable: new Set(), input: 'all' },
 }
 
 /** @throws Error for a body that the policy refuses */

@@ -1,5 +1,6 @@
 /** Rules as data, for tests of what is decided by them; what is left out asks for nothing. */
-import { ROUTE_IDS, type RouteId } from '../../src/core/route/routes.ts'
+import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import type { RouteId } from '../../src/core/route/routes.ts'
 import type { RouteRules, Rule, Rules } from '../../src/core/decide/rules.ts'
 import { OPEN_BODIES } from './open-bodies.ts'
 

@@ -171,7 +171,7 @@ function upstreamSource(
       upstream,
       basePath,
       headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...serverHeaders({ headers }) },
-      named: transport === 'auto' || transport === 'endpoint' ? null : transport,
+      named: transport === 'auto' || transport === 'endpoint' || transport === 'langgraph' ? null : transport,
       agentIds,
       signal,
     })

@@ -3,6 +3,7 @@ import type { RouteDescriptor } from '../route/classify.ts'
 import { isAgentId, isThreadId } from '../route/ids.ts'
 import type { Principal } from './principal.ts'
 import { refuse, type Reason, type Refusal, type RulePlace } from '../reasons.ts'
+import { LANGGRAPH_THREAD } from '../route/langgraph-routes.ts'
 import { ROUTES, type Route } from '../route/routes.ts'
 import { matchRules, speaksOfThread, type Relation, type Rule, type RuleMatch, type Rules } from './rules.ts'
 import { suffices, type NeededRight, type Right } from './sharing.ts'
@@ -85,9 +86,19 @@ function whyNotOpened(relation: Relation, record: OwnerRecord): Reason {
   return isTheirs ? 'thread-unconfirmed' : NOT_OPENED[relation]
 }
 
-const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set(['threads/list', 'threads/grants'])
+const NOT_FOR_ANONYMOUS: ReadonlySet<string> = new Set([
+  'threads/list',
+  'threads/grants',
+  'langgraph/threads/search',
+  'langgraph/threads/count',
+])
 
-const BEGINNING: ReadonlySet<string> = new Set(['agent/run', 'agent/suggest'])
+type OnUnknownThread = Route['unknownThread']
+
+const BEGINNING: ReadonlySet<OnUnknownThread> = new Set<OnUnknownThread>(['claim', 'create', 'try'])
+
+/** What makes the caller of a request the owner of an unowned thread. */
+export const CLAIMING: ReadonlySet<OnUnknownThread> = new Set<OnUnknownThread>(['claim', 'create'])
 
 export function decide(descriptor: RouteDescriptor, principal: Principal, rules: Rules, facts: Facts): Permit | Refusal | Need {
   return decideMatched(matchRules(descriptor, principal, rules, facts), descriptor, facts)
@@ -131,19 +142,20 @@ function decideAccess(match: RuleMatch, descriptor: RouteDescriptor, facts: Fact
   if (denied !== undefined || rule === undefined) {
     const reason = denied !== undefined ? 'denied-by-rule' : whyNotOpened(relation, facts.record)
     if (!observing) return refusedBy(rules, route, reason, denied)
-    const begins = relation === 'unknown' && BEGINNING.has(route.id)
-    return new MadePermit(MAKING, descriptor, principal, rule ?? first, { owner: facts.record?.owner, begins, observed: reason })
+    const isBegun = relation === 'unknown' && BEGINNING.has(route.unknownThread)
+    const duties = { owner: facts.record?.owner, begins: isBegun, observed: reason }
+    return new MadePermit(MAKING, descriptor, principal, rule ?? first, duties)
   }
   if (relation !== 'unknown') {
     // Under `observe` the owner may be only presumed, so the run must not create a row.
-    const claim = route.id === 'agent/run' && !observing
+    const claim = CLAIMING.has(route.unknownThread) && !observing
     const isUnsettled = facts.record?.provisional === true && !claim
     return new MadePermit(MAKING, descriptor, principal, rule, { owner: facts.record?.owner, claim, isUnsettled })
   }
   const decided = decideUnknown(match, descriptor, rule, facts)
   if (!observing || decided.outcome === 'needs') return decided
   return new MadePermit(MAKING, descriptor, principal, rule, {
-    begins: BEGINNING.has(route.id),
+    begins: BEGINNING.has(route.unknownThread),
     observed: decided.outcome === 'refused' ? decided.reason : null,
   })
 }
@@ -156,24 +168,19 @@ function decideUnknown(
   facts: Facts,
 ): Permit | Refusal | Need {
   const { route } = descriptor
-  switch (route.id) {
-    case 'agent/connect':
-      return new MadePermit(MAKING, descriptor, principal, rule, { answerEmpty: true })
-    case 'agent/run':
-    case 'agent/suggest': {
-      const claim = route.id === 'agent/run'
-      const begin = { begins: true, claim, isUnsettled: !claim }
-      // The owner of a deleted thread knows that it was theirs: no other user's history can be found there.
-      const known = facts.record !== null && facts.record?.seen !== true
-      if (known || facts.unknownThread === 'claim') return new MadePermit(MAKING, descriptor, principal, rule, begin)
-      if (facts.unknownThread === 'deny') return refusedBy(rules, route, 'thread-unknown')
-      if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory', rule }
-      if (facts.upstreamHistory !== 'none') return refusedBy(rules, route, 'thread-has-history')
-      return new MadePermit(MAKING, descriptor, principal, rule, begin)
-    }
-    default:
-      return refusedBy(rules, route, whyNotOpened('unknown', facts.record ?? null))
-  }
+  const { unknownThread } = route
+  if (unknownThread === undefined) return refusedBy(rules, route, whyNotOpened('unknown', facts.record ?? null))
+  if (unknownThread === 'empty') return new MadePermit(MAKING, descriptor, principal, rule, { answerEmpty: true })
+  const claim = CLAIMING.has(unknownThread)
+  const begin = { begins: true, claim, isUnsettled: !claim }
+  // The owner of a deleted thread knows that it was theirs: no other user's history can be found there.
+  const known = facts.record !== null && facts.record?.seen !== true
+  if (known || facts.unknownThread === 'claim') return new MadePermit(MAKING, descriptor, principal, rule, begin)
+  if (facts.unknownThread === 'deny') return refusedBy(rules, route, 'thread-unknown')
+  if (unknownThread === 'create') return new MadePermit(MAKING, descriptor, principal, rule, begin)
+  if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory', rule }
+  if (facts.upstreamHistory !== 'none') return refusedBy(rules, route, 'thread-has-history')
+  return new MadePermit(MAKING, descriptor, principal, rule, begin)
 }
 
 /** The most bytes of a body, before it is known which rule allows the request. */
@@ -211,23 +218,28 @@ export function mayUseAgent(agentId: string, principal: Principal, rules: Rules,
 
 const MESSAGES = ROUTES.find(({ id }) => id === 'threads/messages') as Route
 
-/** True if the caller may read the messages of the thread, even under `observe`. */
+/**
+ * True if the caller may read the messages of the thread, even under `observe`.
+ * @param list the route of the list: a thread of a LangGraph server is read by another route
+ */
 export function isListed(
   threadId: string,
   record: OwnerRecord,
   principal: Principal,
   rules: Rules,
   facts: StandingFacts,
+  list: Pick<Route, 'api'> = MESSAGES,
 ): boolean {
   if (!isThreadId(threadId)) return false
-  const descriptor = { outcome: 'classified', route: MESSAGES, ids: { threadId }, query: [] } as const
+  const route = list.api === 'langgraph' ? LANGGRAPH_THREAD : MESSAGES
+  const descriptor = { outcome: 'classified', route, ids: { threadId }, query: [] } as const
   return decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce', record }).outcome === 'permitted'
 }
 
 /** True for a caller, such as an operator, whose list has threads of other users without a grant. */
-export function listsForeign(principal: Principal, rules: Rules, facts: StandingFacts): boolean {
+export function listsForeign(principal: Principal, rules: Rules, facts: StandingFacts, list?: Pick<Route, 'api'>): boolean {
   // If any foreign thread is open to a caller, a settled live one is. Every user id has a colon, so no user is this owner.
-  return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts)
+  return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts, list)
 }
 
 function whyNobody({ principal, tried, verdicts }: RuleMatch): Reason {

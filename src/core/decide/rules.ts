@@ -1,6 +1,7 @@
 /** The rules of a policy as data, and whether a rule applies to a request. Nothing here looks at a thread. */
 import type { BodyPolicy } from '../route/bodies.ts'
 import type { RouteDescriptor } from '../route/classify.ts'
+import { isUuid } from '../route/ids.ts'
 import { valueAt } from '../json/pointer.ts'
 import type { Rates, StreamLimits, TokenBudgets } from './limits.ts'
 import type { Part, Principal, User } from './principal.ts'
@@ -133,14 +134,16 @@ export function verdictOn(
   // An unreadable claim leaves open whether the caller is an operator. It grants nothing, and it denies.
   const isUnsure = !isNamed && rule.effect === 'deny' && who.includes('operator') && mayBeOperator(principal, operators)
   if (!isNamed && !isUnsure) return 'who'
-  if (rule.agents !== null && (ids.agentId === undefined || !rule.agents.has(ids.agentId))) return 'agent'
+  // A LangGraph server has a second name for an assistant, which says nothing of its graph.
+  const isAlias = rule.agents !== null && rule.effect === 'deny' && route.api === 'langgraph' && isUuid(ids.agentId)
+  if (rule.agents !== null && !isAlias && (ids.agentId === undefined || !rule.agents.has(ids.agentId))) return 'agent'
   if (rule.onlyUserScoped && !userScoped) return 'upstream'
   const unmet = unmetOf(rule.when, principal)
   if (unmet !== null && unmet !== 'failed') return unmet
   const excepted = rule.unless === null ? false : holdsOf(rule.unless, principal)
   // A rule does not apply to a caller who is certainly excepted, whatever the caller's other claims are.
   if (excepted === true) return 'unless'
-  return isUnsure || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
+  return isUnsure || isAlias || unmet === 'failed' || excepted === 'failed' ? 'failed' : 'applies'
 }
 
 /** Depends on route, agent and caller alone: one match serves every decision about a request. */

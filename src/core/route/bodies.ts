@@ -5,6 +5,7 @@ import { filterForwardedProps } from './forwarded-props.ts'
 import { isAgentId, isRunId, isThreadId } from './ids.ts'
 import { answersIn } from './interrupt-answers.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
+import { checkLangGraphBody, passingLangGraph, type LangGraphRules } from './langgraph-bodies.ts'
 import { applyMessageRules, type MessageRules } from './message-rules.ts'
 import { isRefusal, refuse, type Refusal } from '../reasons.ts'
 import type { Route } from './routes.ts'
@@ -16,6 +17,13 @@ export interface BodyPolicy {
   readonly state: 'pass' | 'drop'
   readonly tools: 'all' | ReadonlySet<string>
   readonly messages: MessageRules
+  readonly langgraph: LangGraphRules
+}
+
+/** What the decision adds to the policy. */
+export interface Passing extends BodyPolicy {
+  /** Absent where the caller has the thread, or where the request has none. */
+  readonly isNewThread?: true
 }
 
 /** No route has more than twenty. */
@@ -61,6 +69,7 @@ export function checkIds(
   { interruptContent } = NO_CONTENT,
 ): CheckedIds | Refusal {
   const { route, ids } = descriptor
+  if (route.api === 'langgraph') return checkLangGraphBody(descriptor, value, interruptContent)
   const named = (key: string): Json | undefined => (route.body.keys.includes(key) ? value[key] : undefined)
   const agentId = named('agentId')
   if (agentId !== undefined && !isAgentId(agentId)) return refuse('agent-id-invalid')
@@ -100,11 +109,16 @@ export interface PassingBody {
 }
 
 /** @param value its ids must be checked already */
-export function passingBody(route: Route, value: JsonObject, policy: BodyPolicy): PassingBody | Refusal {
+export function passingBody(route: Route, value: JsonObject, policy: Passing): PassingBody | Refusal {
   return atOnce(passingInSteps(route, value, policy))
 }
 
-export function* passingInSteps(route: Route, value: JsonObject, policy: BodyPolicy): Steps<PassingBody | Refusal> {
+export function* passingInSteps(route: Route, value: JsonObject, policy: Passing): Steps<PassingBody | Refusal> {
+  if (route.api === 'langgraph') {
+    const dropped: string[] = []
+    const body = yield* passingLangGraph(route, value, policy, dropped)
+    return isRefusal(body) ? body : { outcome: 'passes', body, dropped, droppedInside: { count: 0, names: new Set() } }
+  }
   const body: Record<string, Json> = {}
   const dropped: string[] = []
   const droppedInside: DroppedKeys = { count: 0, names: new Set() }

@@ -1,15 +1,27 @@
 /** Finds the route of a canonical target. A fixed path wins over a path with an id: `/threads/clear` is never a thread. */
-import { isAgentId, isMemoryId, isThreadId } from './ids.ts'
+import { ROUTES_OF, type UpstreamApi } from './all-routes.ts'
+import { isAgentId, isMemoryId, isRunId, isThreadId } from './ids.ts'
 import { refuse, type Reason, type Refusal } from '../reasons.ts'
 import type { InterruptAnswer } from './interrupt-answers.ts'
-import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Route } from './routes.ts'
+import { isClosed } from './langgraph-routes.ts'
+import { OWN_ROUTES, type Route } from './routes.ts'
 import { largest } from '../json/extremes.ts'
+
+export interface RouteIds {
+  /** On a LangGraph server, the assistant. */
+  readonly agentId?: string
+  readonly threadId?: string
+  readonly memoryId?: string
+  readonly runId?: string
+  readonly checkpointId?: string
+  readonly namespace?: string
+}
 
 export interface RouteDescriptor {
   readonly outcome: 'classified'
   readonly route: Route
   /** Ids from the path, and the thread that the body names. */
-  readonly ids: { readonly agentId?: string; readonly threadId?: string; readonly memoryId?: string }
+  readonly ids: RouteIds
   readonly query: readonly (readonly [string, string])[]
   /** True if the body asks for something that stays with the owner, on a route that can be granted to others. */
   readonly ownerOnly?: true
@@ -19,15 +31,20 @@ export interface RouteDescriptor {
   readonly answers?: readonly InterruptAnswer[]
 }
 
-const ID_GRAMMARS: Readonly<
-  Record<
-    string,
-    { readonly name: 'agentId' | 'threadId' | 'memoryId'; readonly fits: (id: string) => boolean; readonly reason: Reason }
-  >
-> = {
+interface Grammar {
+  readonly name: keyof RouteIds
+  readonly fits: (id: string) => boolean
+  readonly reason: Reason
+}
+
+const ID_GRAMMARS: Readonly<Record<string, Grammar>> = {
   ':agentId': { name: 'agentId', fits: isAgentId, reason: 'agent-id-invalid' },
+  ':assistantId': { name: 'agentId', fits: isAgentId, reason: 'agent-id-invalid' },
   ':threadId': { name: 'threadId', fits: isThreadId, reason: 'thread-id-invalid' },
   ':memoryId': { name: 'memoryId', fits: isMemoryId, reason: 'memory-id-invalid' },
+  ':runId': { name: 'runId', fits: isRunId, reason: 'path-id-invalid' },
+  ':checkpointId': { name: 'checkpointId', fits: isRunId, reason: 'path-id-invalid' },
+  ':namespace': { name: 'namespace', fits: isRunId, reason: 'path-id-invalid' },
 }
 
 /** @returns the descriptor, or 404, 405 with `Allow`, or 400 for an id outside its grammar */
@@ -35,13 +52,13 @@ export function classify(
   method: string,
   segments: readonly string[],
   query: ReadonlyMap<string, string>,
-  known: readonly Route[] = ALL_ROUTES,
+  known: readonly Route[] = ROUTES_OF.runtime,
 ): RouteDescriptor | Refusal {
   const rows = rowsAt(segments, known)
   if (rows.length === 0) return refuse('route-unknown')
   const route = rows.find((row) => row.method === method)
   if (route === undefined) return refuse('method-not-allowed', { allow: rows.map((row) => row.method) })
-  const ids: { agentId?: string; threadId?: string; memoryId?: string } = {}
+  const ids: { -readonly [Name in keyof RouteIds]: string } = {}
   for (const [at, word] of route.path.entries()) {
     const grammar = ID_GRAMMARS[word]
     if (grammar === undefined) continue
@@ -60,14 +77,15 @@ function queryOf(route: Route, query: ReadonlyMap<string, string>): RouteDescrip
   return query.size === 0 ? NO_QUERY : [...query].filter(([name]) => route.query.includes(name))
 }
 
-/** @param upstream with the id of a self-hosted agent; null for a runtime */
+/** @param mount an upstream: the id is that of a self-hosted agent, and null for all others */
 export function classifyAt(
-  { agentId }: { readonly agentId: string | null },
+  { api, agentId }: { readonly api: UpstreamApi; readonly agentId: string | null },
   method: string,
   segments: readonly string[],
   query: ReadonlyMap<string, string>,
 ): RouteDescriptor | Refusal {
-  return agentId === null ? classify(method, segments, query) : classifyEndpoint(method, segments, agentId)
+  if (api === 'langgraph' && isClosed(method, segments)) return refuse('route-closed')
+  return agentId === null ? classify(method, segments, query, ROUTES_OF[api]) : classifyEndpoint(method, segments, agentId)
 }
 
 /** A run is POSTed to the agent's root path (docs/contributing/specification-map.md), which does not contain `agentId`. */
@@ -77,7 +95,7 @@ function classifyEndpoint(method: string, segments: readonly string[], agentId: 
   return { outcome: 'classified', route: RUN, ids: { agentId }, query: [] }
 }
 
-const RUN = ROUTES.find(({ id }) => id === 'agent/run') as Route
+const RUN = ROUTES_OF.agent[0] as Route
 
 interface Ranks {
   readonly fixed: ReadonlyMap<string, readonly Route[]>
@@ -86,7 +104,7 @@ interface Ranks {
 
 const NONE: readonly Route[] = []
 
-const RANKS = new Map([ALL_ROUTES, OWN_ROUTES].map((routes) => [routes, ranked(routes)]))
+const RANKS = new Map([ROUTES_OF.runtime, ROUTES_OF.langgraph, OWN_ROUTES].map((routes) => [routes, ranked(routes)]))
 
 function ranked(routes: readonly Route[]): readonly Ranks[] {
   const longest = largest(routes.map(({ path }) => path.length))

@@ -3,7 +3,8 @@ import { MAX_TOP_MEMBERS } from './bodies.ts'
 import { classify, type RouteDescriptor } from './classify.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { refuse, type Refusal } from '../reasons.ts'
-import { QUERY_NAMES, ROUTES, type Route } from './routes.ts'
+import { QUERY_NAMES } from './all-routes.ts'
+import { ROUTES, type Route } from './routes.ts'
 import { isQueryValue, readTarget } from './target.ts'
 
 export interface Envelope {

@@ -16,6 +16,11 @@ const HEX_32 = /^(?=.{32}$)(?:0x)?[0-9a-f_]+$/
 /** Java and .NET read each of five groups as a separate number: with fewer digits, or with 0x. */
 const FIVE_NUMBERS = /^(?:(?:0x)?[0-9a-f]+-){4}(?:0x)?[0-9a-f]+$/
 
+/** In any case, as servers read it. */
+export function isUuid(value: unknown): boolean {
+  return typeof value === 'string' && value.length === 36 && UUID.test(value.toLowerCase())
+}
+
 /** The length comes first: examining a 60 MB string that was read in steps would join its parts. */
 function isOpaqueId(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 128 && OPAQUE_ID.test(value)

@@ -45,6 +45,16 @@ export function answersIn(body: JsonObject, keepsContent: boolean): readonly Int
       for (const one of inCommand(part)) given.push(one)
     }
   }
+  return audited(given, keepsContent)
+}
+
+/** The answers in the `command` of a run on a LangGraph server. */
+export function answersToCommand(command: JsonObject, keepsContent: boolean): readonly InterruptAnswer[] | 'too-many' {
+  const { resume = null } = command
+  return resume === null ? [] : audited(resumed(resume), keepsContent)
+}
+
+function audited(given: readonly Given[], keepsContent: boolean): readonly InterruptAnswer[] | 'too-many' {
   if (given.length > MOST_ANSWERS) return 'too-many'
   let left = MOST_CONTENT
   return given.map(({ id, value, verdict }) => {

@@ -1,4 +1,4 @@
-/** The routes of runtime 1.75 (runtime-behaviour.md, "Routes") and of the gateway. No other route exists. */
+/** The routes of runtime 1.75 (runtime-behaviour.md, "Routes") and of the gateway. A runtime has no other route. */
 
 import type { NeededRight } from '../decide/sharing.ts'
 import { CONNECT_INPUT, RUN_INPUT, type KeyRule } from './run-input.ts'
@@ -10,6 +10,10 @@ export type RouteId =
   | 'threads/messages' | 'threads/events' | 'threads/state' | 'annotate'
   | 'memories/list' | 'memories/recall' | 'memories/subscribe' | 'memories/mutate'
   | 'inspector/metadata' | 'inspector/learning' | 'cpk-debug-events' | 'threads/grants'
+  | 'langgraph/info' | 'langgraph/assistants/search' | 'langgraph/assistants/read'
+  | 'langgraph/threads/create' | 'langgraph/threads/search' | 'langgraph/threads/count' | 'langgraph/threads/read'
+  | 'langgraph/threads/update' | 'langgraph/threads/delete' | 'langgraph/threads/copy' | 'langgraph/threads/state'
+  | 'langgraph/runs/create' | 'langgraph/runs/read' | 'langgraph/runs/join' | 'langgraph/runs/cancel' | 'langgraph/runs/delete'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
@@ -32,8 +36,20 @@ export interface Route {
   readonly path: readonly string[]
   readonly query: readonly string[]
   readonly body: BodyRule
+  /** Absent for the API of a runtime, and for what the gateway answers itself. */
+  readonly api?: 'langgraph'
   readonly thread?: 'path' | 'body'
+  /** True where the body names the agent: rules about agents are matched once it is read. */
+  readonly agent?: 'body'
   readonly right?: NeededRight
+  /**
+   * What happens on an unowned thread, where a rule opens it: the request claims it (`claim`, `create`), is sent without a claim
+   * (`try`), or is answered as for a new thread without asking the upstream (`empty`). `create`: the upstream is told to refuse
+   * an id that it has, so it need not be asked for a history. Absent: the thread counts as foreign.
+   */
+  readonly unknownThread?: 'claim' | 'create' | 'try' | 'empty'
+  /** The answer names a new thread, which becomes the caller's. */
+  readonly copiesThread?: true
   /**
    * True if an unconfirmed row opens the thread. The upstream checks these requests against its own threads, if it keeps users
    * apart (runtime-behaviour.md, "What the runtime does not check"). Other routes would give away or change what it has under
@@ -52,7 +68,7 @@ export interface Route {
   readonly streams?: true
 }
 
-function route(id: RouteId, method: Method, path: string, more: Partial<Route> = {}): Route {
+export function route(id: RouteId, method: Method, path: string, more: Partial<Route> = {}): Route {
   const segments = path.split('/')
   return {
     id,
@@ -66,6 +82,11 @@ function route(id: RouteId, method: Method, path: string, more: Partial<Route> =
 }
 
 function json(...keys: string[]): { readonly body: BodyRule } {
+  return jsonWith(keys)
+}
+
+/** A JSON object with these keys. */
+export function jsonWith(keys: readonly string[]): { readonly body: BodyRule } {
   return { body: { kind: 'json', keys } }
 }
 
@@ -73,7 +94,7 @@ function runInput(inside: ReadonlyMap<string, KeyRule>): { readonly body: BodyRu
   return { body: { kind: 'json', keys: [...inside.keys()], inside } }
 }
 
-function optionalJson(...keys: string[]): { readonly body: BodyRule } {
+export function optionalJson(...keys: string[]): { readonly body: BodyRule } {
   return { body: { kind: 'json', keys, optional: true } }
 }
 
@@ -83,6 +104,7 @@ export const ROUTES: readonly Route[] = [
     ...runInput(RUN_INPUT),
     thread: 'body',
     right: 'write',
+    unknownThread: 'claim',
     mayWrite: true,
     beforeConfirmed: true,
     largeBody: true,
@@ -92,6 +114,7 @@ export const ROUTES: readonly Route[] = [
     ...runInput(CONNECT_INPUT),
     thread: 'body',
     right: 'read',
+    unknownThread: 'empty',
     beforeConfirmed: true,
     largeBody: true,
     streams: true,
@@ -100,6 +123,7 @@ export const ROUTES: readonly Route[] = [
     ...runInput(RUN_INPUT),
     thread: 'body',
     right: 'write',
+    unknownThread: 'try',
     mayWrite: true,
     beforeConfirmed: true,
     largeBody: true,
@@ -153,10 +177,3 @@ export const OWN_ROUTES: readonly Route[] = (
 ).map(([method, more]) =>
   route('threads/grants', method, 'threadwarden/threads/:threadId/grants', { ...more, right: 'owner', own: true }),
 )
-
-export const ALL_ROUTES: readonly Route[] = [...ROUTES, ...OWN_ROUTES]
-
-export const ROUTE_IDS: readonly RouteId[] = [...new Set(ALL_ROUTES.map((row) => row.id))]
-
-/** The gateway refuses any of them twice. */
-export const QUERY_NAMES: ReadonlySet<string> = new Set(ROUTES.flatMap((row) => row.query))

@@ -1,5 +1,5 @@
 /** The runtime's two transports: a path per operation, or POSTed envelopes (runtime-behaviour.md, "Single-route transport"). */
-import type { RouteDescriptor } from './classify.ts'
+import type { RouteDescriptor, RouteIds } from './classify.ts'
 import { envelopeOf, writeEnvelope, type WrittenEnvelope } from './envelope.ts'
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import { ROUTES, type Route } from './routes.ts'
@@ -9,8 +9,8 @@ export const TRANSPORTS = ['multi-route', 'single-route'] as const
 
 export type Transport = (typeof TRANSPORTS)[number]
 
-/** `endpoint`: a self-hosted agent whose runs are POSTed to its one path. */
-export type UpstreamKind = Transport | 'endpoint'
+/** `endpoint`: a self-hosted agent whose runs are POSTed to its one path. `langgraph`: a LangGraph server. */
+export type UpstreamKind = Transport | 'endpoint' | 'langgraph'
 
 export interface RuntimeFacts {
   readonly transport: UpstreamKind
@@ -32,6 +32,14 @@ export const ENDPOINT: RuntimeFacts = {
   resources: false,
   histories: false,
   lists: false,
+  managed: false,
+}
+
+export const LANGGRAPH: RuntimeFacts = {
+  transport: 'langgraph',
+  resources: false,
+  histories: true,
+  lists: true,
   managed: false,
 }
 
@@ -87,7 +95,7 @@ export function infoFor(client: Transport, info: JsonObject): JsonObject {
 }
 
 export function isBridged({ transport }: RuntimeFacts, client: Transport): boolean {
-  return transport !== 'endpoint' && transport !== client
+  return transport !== 'endpoint' && transport !== 'langgraph' && transport !== client
 }
 
 export interface WireForm {
@@ -97,7 +105,9 @@ export interface WireForm {
 }
 
 export function hasOperation({ transport, resources }: RuntimeFacts, route: Route): boolean {
-  if (transport === 'multi-route' || route.own === true) return true
+  if (route.own === true) return true
+  if (transport === 'langgraph') return route.api === 'langgraph'
+  if (transport === 'multi-route') return route.api === undefined
   if (transport === 'endpoint') return route.id === 'agent/run'
   const way = envelopeOf(route)
   return way === 'method' || (way === 'tunnel' && resources)
@@ -111,7 +121,7 @@ export function wireForm(
   query: RouteDescriptor['query'] = descriptor.query,
 ): WireForm {
   if (descriptor.route.own === true) throw new Error(`${descriptor.route.id} is never sent`)
-  if (transport === 'multi-route') {
+  if (transport === 'multi-route' || transport === 'langgraph') {
     return { method: descriptor.route.method, target: upstreamTarget(base, descriptor, query), envelope: null }
   }
   if (transport === 'endpoint') return { method: descriptor.route.method, target: base, envelope: null }
@@ -129,10 +139,12 @@ export function upstreamTarget(
   descriptor: RouteDescriptor,
   query: readonly (readonly [string, string])[] = descriptor.query,
 ): string {
-  const { agentId, threadId, memoryId } = descriptor.ids
-  const ids: Readonly<Record<string, string | undefined>> = { ':agentId': agentId, ':threadId': threadId, ':memoryId': memoryId }
   let target = base
-  for (const word of descriptor.route.path) target += `/${encodeURIComponent(ids[word] ?? word)}`
+  const { ids } = descriptor
+  for (const word of descriptor.route.path) {
+    const name = word === ':assistantId' ? 'agentId' : (word.slice(1) as keyof RouteIds)
+    target += `/${encodeURIComponent((word.startsWith(':') ? ids[name] : word) ?? word)}`
+  }
   if (query.length === 0) return target
   return `${target}?${query.map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`).join('&')}`
 }

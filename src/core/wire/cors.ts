@@ -7,7 +7,8 @@ export interface CorsRules {
   readonly credentials: boolean
 }
 
-const EXPOSED = 'x-request-id, retry-after, www-authenticate'
+// The last three are of a LangGraph server: its client finds a run and the next page by them.
+const EXPOSED = 'x-request-id, retry-after, www-authenticate, content-location, x-pagination-next, x-pagination-total'
 const METHODS = 'GET, POST, PATCH, DELETE'
 const HEADER_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,128}$/
 

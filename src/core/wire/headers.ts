@@ -52,7 +52,7 @@ export function forwardingFault(name: string, serverHeaders: readonly string[]):
   if (HOP_BY_HOP.has(lower)) return 'ends at every hop'
   if (NEVER_FORWARDED.has(lower)) return 'is never taken from a caller'
   if (lower.startsWith('if-')) return 'asks for an answer out of a cache'
-  if (/^x-(?:http-method|(?:forwarded|original|rewrite|cpki|threadwarden)(?:-|$))/.test(lower)) return 'is reserved'
+  if (/^x-(?:http-method|auth-scheme$|(?:forwarded|original|rewrite|cpki|threadwarden)(?:-|$))/.test(lower)) return 'is reserved'
   if (serverHeaders.some((server) => server.toLowerCase() === lower)) return 'is set by upstream.headers'
   return null
 }

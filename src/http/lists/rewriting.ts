@@ -12,6 +12,8 @@ export type Rewritten = Written | Unread
 export interface Written {
   readonly outcome: 'rewritten'
   readonly body: string | Buffer
+  /** Headers of the upstream's answer that belong to the body, in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The threads in the answer. Its caller has to be allowed to read each of them for as long as the answer is sent. */
   readonly tellsOf?: readonly string[]
 }

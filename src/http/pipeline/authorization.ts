@@ -84,7 +84,9 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
     const limiting = takeLimits(leases, permit, limits, limiter)
     const limited = limiting === null ? null : await limiting
     if (limited !== null) return limited
-    const writing = body.write(permit.rule.passes, permit.rule.limits.body ?? configuredBody(limits, route))
+    const { passes } = permit.rule
+    const passing = permit.begins && route.unknownThread === 'create' ? { ...passes, isNewThread: true as const } : passes
+    const writing = body.write(passing, permit.rule.limits.body ?? configuredBody(limits, route))
     const payload = writing instanceof Promise ? await writing : writing
     if ('outcome' in payload) return { ...payload, rule: permit.rule }
     if (payload.kind === 'json' && payload.claimed !== null && key !== null) {

@@ -5,7 +5,8 @@ import { matchRules, type RuleMatch, type Rules } from '../../core/decide/rules.
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import type { Addressed, Caller, Classified, Exchange, UpstreamBinding } from './stages.ts'
-import { QUERY_NAMES } from '../../core/route/routes.ts'
+import { QUERY_NAMES, type UpstreamApi } from '../../core/route/all-routes.ts'
+import type { Route } from '../../core/route/routes.ts'
 import { findMount, readTarget, type Target } from '../../core/route/target.ts'
 
 export function classify(
@@ -19,7 +20,7 @@ export function classify(
   const { method } = exchange.head
   if (segments === null) return refuse('route-unknown')
   // The body alone says what an envelope asks for (runtime-behaviour.md, "Single-route transport").
-  if (binding.agentId === null && segments.length === 0) {
+  if (binding.api === 'runtime' && segments.length === 0) {
     if (method !== 'POST') return refuse('route-unknown')
     // The runtime would take a query value for a param that the envelope does not have.
     if (target.target.query.size > 0) return refuse('query-beside-envelope')
@@ -28,7 +29,8 @@ export function classify(
   }
   const descriptor = target.classified(method)
   if (descriptor.outcome === 'refused') return descriptor
-  const match = admit({ exchange, binding, caller, upstream }, descriptor, rules)
+  const known = descriptor.route.agent === 'body' ? withAnyAgent(descriptor.route, rules) : rules
+  const match = admit({ exchange, binding, caller, upstream }, descriptor, known)
   if (match.outcome === 'refused') return match
   return { outcome: 'classified', exchange, binding, caller, upstream, route: { descriptor, match } }
 }
@@ -47,7 +49,16 @@ export function admit(
   return decision.outcome === 'refused' ? decision : match
 }
 
+/** The rules as they are for whichever agent they favour: a refusal by them is one for every agent. */
+function withAnyAgent({ id }: Route, rules: Rules): Rules {
+  const favouring = rules.routes[id].rules
+    .filter(({ effect, agents }) => effect === 'allow' || agents === null)
+    .map((rule) => ({ ...rule, agents: null }))
+  return { ...rules, routes: { ...rules.routes, [id]: { ...rules.routes[id], rules: favouring } } }
+}
+
 interface Mounted {
+  readonly api: UpstreamApi
   readonly publicPath: string
   readonly agentId: string | null
 }

@@ -18,6 +18,8 @@ export interface ForwardingParts {
   readonly forwarder: Forwarder
   readonly rewriter: Rewriter
   readonly grants: Grants
+  /** Checks the run that a path names. Null for a run of the thread. */
+  readonly checkRun: (request: Authorized) => Promise<Refusal | null>
   readonly answerMemory: SharedBudget
   readonly onBridged: (client: Transport) => void
 }
@@ -75,13 +77,20 @@ export function makeForward(parts: ForwardingParts): Forward {
     return deliver(rewritten, request)
   }
 
+  const passRun = async (request: Authorized, onPermitted: () => void): ReturnType<Forward> => {
+    const refusal = await parts.checkRun(request)
+    return refusal ?? forwarder.pass(request, onPermitted)
+  }
+
   return (request, onPermitted) => {
     const { permit, upstream, exchange } = request
     const { client } = exchange.record
     const { route } = permit.descriptor
     if (route.own === true) return answerGrants(request, onPermitted)
-    if (REWRITTEN.has(route.id) && rewriter.rewrites(request)) return forwardRewritten(request, onPermitted)
+    if ((route.api !== undefined || REWRITTEN.has(route.id)) && rewriter.rewrites(request))
+      return forwardRewritten(request, onPermitted)
     if (isBridged(upstream, client)) parts.onBridged(client)
+    if (permit.descriptor.ids.runId !== undefined) return passRun(request, onPermitted)
     if (!permit.answerEmpty) return forwarder.pass(request, onPermitted)
     onPermitted()
     const quiet = quietTime(exchange.head.lines)

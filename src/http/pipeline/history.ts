@@ -1,5 +1,6 @@
 /** Asks if the upstream holds part of an unowned thread (`unknownThread: verify`; docs/explanation/ownership.md). */
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import { LANGGRAPH_THREAD } from '../../core/route/langgraph-routes.ts'
 import { isObject } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
@@ -25,7 +26,23 @@ const MAX_BYTES = 64 * 1024
 
 /** `suspect` is called for an answer that a change of the upstream's transport would explain. */
 export function makeAskHistory(upstream: Upstream, basePath: string, suspect: () => void = () => {}): AskHistory {
+  const askThread = async (
+    facts: RuntimeFacts,
+    threadId: string,
+    headers: Readonly<Record<string, string>>,
+    signal: ClientDisconnect,
+  ): Promise<History | Refusal> => {
+    const descriptor = { outcome: 'classified', route: LANGGRAPH_THREAD, ids: { threadId }, query: [] } as const
+    const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor, headers }), signal)
+    if (answer.outcome === 'failed') return answer.refusal
+    answer.body.destroy()
+    if (answer.status === 404) return 'none'
+    return answer.status === 200 || (answer.status > 400 && answer.status < 500) ? 'some' : refuse('upstream-answer-unreadable')
+  }
+
   return async (facts, threadId, headers, signal) => {
+    // A LangGraph server tells whether it has a thread, whatever is in it.
+    if (facts.transport === 'langgraph') return askThread(facts, threadId, headers, signal)
     for (const part of ['messages', 'events'] as const) {
       const descriptor = classify('GET', ['threads', threadId, part], new Map()) as RouteDescriptor
       if (facts.histories === false || !hasOperation(facts, descriptor.route)) return 'cannot-tell'

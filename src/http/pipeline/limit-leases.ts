@@ -42,8 +42,9 @@ export function takeLimits(
       count(leases, limiter, 'requests', 'requests-limited', requests, (counter) => JSON.stringify(['rule', rule.name, counter])),
     )
   }
-  if (runs !== 'off' && route.id === 'agent/run') steps.push(() => count(leases, limiter, 'runs', 'runs-limited', runs))
-  if (permit.begins && newThreads !== 'off') steps.push(() => countNewThread(leases, limiter, newThreads))
+  if (runs !== 'off' && route.unknownThread === 'claim') steps.push(() => count(leases, limiter, 'runs', 'runs-limited', runs))
+  if ((permit.begins || route.copiesThread === true) && newThreads !== 'off')
+    steps.push(() => countNewThread(leases, limiter, newThreads))
   if (streams !== 'off' && route.streams === true) steps.push(() => openStreams(leases, limiter, streams))
   return steps.length === 0 ? null : inOrder(steps)
 }
@@ -70,7 +71,7 @@ export async function takeTokens(
   sent: number,
   { limiter: counters, metrics }: { readonly limiter: Limiter; readonly metrics: Pick<RequestMetrics, 'tokens'> },
 ): Promise<Refusal | null> {
-  if (leases.budget !== null || (route.id !== 'agent/run' && route.id !== 'agent/suggest')) return null
+  if (leases.budget !== null || (route.unknownThread !== 'claim' && route.unknownThread !== 'try')) return null
   const uses = budgetUses(budgets, principal, leases.caller, tokensOfRequest(sent))
   const reservation = await counters.reserve(uses)
   if ('name' in reservation) return refuse('token-budget-exceeded', { limit: reservation })

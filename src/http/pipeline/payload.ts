@@ -1,4 +1,5 @@
 /** Reads the body of a request, as much of it as a rule may allow, and checks it against its route. */
+import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { mostBody, mostBodyOfAny } from '../../core/decide/decide.ts'
 import type { RuleMatch, Rules } from '../../core/decide/rules.ts'
@@ -12,6 +13,7 @@ import {
   passingBody,
   passingInSteps,
   type BodyPolicy,
+  type Passing,
   type PassingBody,
 } from '../../core/route/bodies.ts'
 import { claimedHistory } from '../../core/route/claimed-history.ts'
@@ -70,7 +72,10 @@ export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody
     const arriving = { message, lines, caller: caller.key, onWanted, timing: exchange.timing }
     if (route !== null) {
       const { descriptor, match } = route
-      return readPayload(parts, descriptor, upstream, mostBody(match, configuredBody(parts.limits, descriptor.route)), arriving)
+      const most = mostBody(match, configuredBody(parts.limits, descriptor.route))
+      const reading = readPayload(parts, descriptor, upstream, most, arriving)
+      if (descriptor.route.agent !== 'body') return reading
+      return reading instanceof Promise ? reading.then((body) => matched(request, body, rules)) : matched(request, reading, rules)
     }
     let match: RuleMatch | null = null
     const envelope = {
@@ -90,6 +95,15 @@ export function makeReadBody(parts: PayloadParts, rules: Rules): ReadRequestBody
       return { ...body, match }
     })
   }
+}
+
+/** Matches the rules about the agent that the body names. */
+function matched(request: Classified, body: ReadBody | Refusal, rules: Rules): ReadBody | Refusal {
+  if (body.outcome === 'refused') return body
+  const match = admit(request, body.descriptor, rules)
+  if (match.outcome !== 'refused') return { ...body, match }
+  body.release()
+  return match
 }
 
 const NOTHING: Payload = { kind: 'none' }
@@ -303,9 +317,11 @@ function checkBody(
   // A chunked body may turn out to be empty.
   if (hold.bytes === 0 && isBodyOptional(route)) return without(descriptor, 'body-not-json', hold)
   if (reading.outcome === 'refused') return reading
-  const ids = checkIds(descriptor, reading.value, parts.audit)
+  const isUnnamed = route.unknownThread === 'create' && reading.value['thread_id'] === undefined
+  const source = isUnnamed ? withThreadNamed(reading) : reading
+  const ids = checkIds(descriptor, source.value, parts.audit)
   if (ids.outcome === 'refused') return ids
-  hold.source = reading
+  hold.source = source
   return {
     outcome: 'read',
     descriptor: ids.descriptor,
@@ -336,12 +352,18 @@ function checkBody(
   }
 }
 
+/** Names the new thread of a request that leaves the name to the server: it is the caller's before the server has it. */
+function withThreadNamed(reading: BodySource): BodySource {
+  const named = { ...reading.value, thread_id: randomUUID() }
+  return 'texts' in reading ? { ...reading, value: named } : { ...reading, value: named, asWritten: false }
+}
+
 async function writtenInTurns(
   parts: PayloadParts,
   route: Route,
   source: SteppedReading,
   hold: Hold,
-  policy: BodyPolicy,
+  policy: Passing,
   most: number,
 ): Promise<Payload | Refusal> {
   const passing = await inTurns(passingInSteps(route, source.value, policy))

@@ -128,7 +128,7 @@ export function makePipeline(parts: PipelineParts): Pipeline {
       const read = reading instanceof Promise ? await reading : reading
       if (read.outcome === 'refused') return refused(read, exchange)
       try {
-        const match = request.route?.match ?? read.match
+        const match = read.match ?? request.route?.match
         if (match === undefined) throw new Error('a body was read without its rules')
         return await carryOut({ exchange, binding, caller, upstream, body: read, match, leases })
       } finally {

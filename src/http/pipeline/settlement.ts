@@ -1,5 +1,5 @@
 /** Updates the ownership table after the upstream's answer to a request (docs/explanation/ownership.md). */
-import type { Permit } from '../../core/decide/decide.ts'
+import { CLAIMING, type Permit } from '../../core/decide/decide.ts'
 import type { Json } from '../../core/json/read.ts'
 import type { RouteId } from '../../core/route/routes.ts'
 import { answerKind } from '../../core/wire/headers.ts'
@@ -51,7 +51,7 @@ export function makeSettlement(
     const { owner, principal, descriptor } = permit
     const confirmed = isConfirmed(result)
     if (confirmed) {
-      const use = descriptor.route.id === 'agent/run' ? 'run' : 'other'
+      const use = CLAIMING.has(descriptor.route.unknownThread) ? 'run' : 'other'
       await observations?.observe(key, principal.id, descriptor.ids.agentId ?? '', use, clock())
     }
     if (permit.claim) {
@@ -74,7 +74,8 @@ export function makeSettlement(
   }
   return {
     settle(permit, begun, payload, result) {
-      const says = permit.claim ? begun.registration !== null : CHANGING.has(permit.descriptor.route.id)
+      const { route } = permit.descriptor
+      const says = permit.claim ? begun.registration !== null : route.deletesThread === true || CHANGING.has(route.id)
       return says || observations !== null ? settled(permit, begun, payload, result) : null
     },
   }
@@ -105,13 +106,12 @@ export async function noteChange(
 ): Promise<boolean> {
   const { route } = descriptor
   if (route.id === 'threads/archive') return store.archive(key, owner, { archived: true })
-  if (route.id !== 'threads/update') return false
   if (route.deletesThread === true) {
     if (deletion === null) return false
     const upstream = by === 'upstream' && deletion.isUndisturbed ? 'deleted' : 'unknown'
     return store.endDeletion(key, owner, deletion.token, now, upstream)
   }
-  if (payload.kind !== 'json') return false
+  if (route.id !== 'threads/update' || payload.kind !== 'json') return false
   const { name, archived } = payload
   const named = name === undefined || (await store.rename(key, owner, nameOf(name)))
   return named && (typeof archived !== 'boolean' || (await store.archive(key, owner, { archived })))

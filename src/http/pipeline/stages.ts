@@ -7,7 +7,8 @@ import type { Principal } from '../../core/decide/principal.ts'
 import type { Rule, RuleMatch } from '../../core/decide/rules.ts'
 import type { Json, JsonObject } from '../../core/json/read.ts'
 import type { Reason, Refusal, RulePlace } from '../../core/reasons.ts'
-import type { BodyPolicy } from '../../core/route/bodies.ts'
+import type { Passing } from '../../core/route/bodies.ts'
+import type { UpstreamApi } from '../../core/route/all-routes.ts'
 import type { ClaimedHistory } from '../../core/route/claimed-history.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Route } from '../../core/route/routes.ts'
@@ -123,10 +124,10 @@ export type Payload =
 export interface ReadBody {
   readonly outcome: 'read'
   readonly descriptor: RouteDescriptor
-  /** Of an envelope: its content names the route, whose rules are matched then. */
+  /** Where the content names the route (an envelope) or the agent: their rules are matched then. */
   readonly match?: RuleMatch
   /** `most` bounds the sent body, in bytes. */
-  readonly write: (policy: BodyPolicy, most: number) => Payload | Refusal | Promise<Payload | Refusal>
+  readonly write: (policy: Passing, most: number) => Payload | Refusal | Promise<Payload | Refusal>
   /** Called after the last write: an upstream may take long to answer. */
   readonly forget: () => void
   readonly release: () => void
@@ -193,7 +194,8 @@ export interface UpstreamBinding {
   readonly sharesScope: boolean
   /** `''` or `/a/b`. */
   readonly publicPath: string
-  /** Null for a runtime. */
+  readonly api: UpstreamApi
+  /** The id of a self-hosted agent; null for all other upstreams. */
   readonly agentId: string | null
   readonly facts: StandingFacts
   readonly transport: TransportState

@@ -8,6 +8,7 @@ import {
   type UpstreamHeaderRules,
 } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
+import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { UpstreamKind } from '../../core/route/transport.ts'
 import type { Logger } from '../../observe/log.ts'
 import type { RequestMetrics } from '../../observe/metrics.ts'
@@ -45,7 +46,7 @@ export interface Forwarder {
   /** Only if the caller may still have it. */
   deliver(answer: UpstreamAnswer, request: Authorized): Delivered | Promise<Delivered>
   deliverWritten(
-    written: Pick<Written, 'body' | 'tellsOf'> & { readonly status?: number },
+    written: Pick<Written, 'body' | 'tellsOf' | 'headers'> & { readonly status?: number },
     request: Authorized,
   ): Delivered | Promise<Delivered>
   /** For use after the upstream has answered. */
@@ -57,6 +58,8 @@ export interface Forwarder {
 export interface AskOptions {
   readonly payload?: Payload
   readonly query?: readonly (readonly [string, string])[]
+  /** Another question to the upstream by which the gateway answers the request. */
+  readonly descriptor?: RouteDescriptor
   /** The decision is then final. */
   readonly onSent?: () => void
 }
@@ -68,7 +71,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
   const askFor = async (
     request: Authorized,
     owner: AnswerOwner,
-    { payload = NO_PAYLOAD, query, onSent }: AskOptions,
+    { payload = NO_PAYLOAD, query, descriptor: question, onSent }: AskOptions,
   ): Promise<UpstreamAnswer | UpstreamFailure> => {
     const { permit, exchange, permittedAt } = request
     const { descriptor } = permit
@@ -91,9 +94,10 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     }
     const traced = exchange.trace?.begin('upstream')
     traced?.inject(headers)
-    const question = upstreamRequest(request.upstream, parts.basePath, { descriptor, query, headers, body, mayBegin })
+    const asked = { descriptor: question ?? descriptor, query, headers, body, mayBegin }
+    const sent = upstreamRequest(request.upstream, parts.basePath, asked)
     const sentAt = performance.now()
-    const result = await upstream.send(question, exchange.signal)
+    const result = await upstream.send(sent, exchange.signal)
     const taken = performance.now() - sentAt
     exchange.timing.waited += taken
     traced?.end(result.outcome === 'answered' ? { status: result.status } : { fault: result.refusal.reason })
@@ -238,12 +242,13 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     ask: (request, options = {}) => askFor(request, ownerOf(request), options),
     pass,
     deliver: (answer, request) => deliverTo(ownerOf(request), answer, request),
-    deliverWritten({ body: written, tellsOf, status = 200 }, request) {
+    deliverWritten({ body: written, tellsOf, headers, status = 200 }, request) {
       const { exchange, permit } = request
       const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
       const owner = ownerOf(request, tellsOf)
       const head = (length = 0): void => {
         exchange.response.writeHead(status, {
+          ...headers,
           'content-type': 'application/json',
           'cache-control': permit.descriptor.route.own === true ? 'no-store' : 'private, no-store',
           ...exchange.head.answerHeaders,
@@ -294,4 +299,5 @@ const TELLING: Readonly<Record<UpstreamKind, readonly number[]>> = {
   'multi-route': [400, 404, 405, 415],
   'single-route': [404],
   endpoint: [],
+  langgraph: [],
 }

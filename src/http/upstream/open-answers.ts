@@ -2,6 +2,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Credential } from '../../core/decide/credential.ts'
 import type { Permit } from '../../core/decide/decide.ts'
+import type { Route } from '../../core/route/routes.ts'
 import { binaryRunError, eventBoundary, frameBoundary, type EventBoundary } from '../../core/wire/event-streams.ts'
 import type { StreamForm } from '../../core/wire/headers.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
@@ -79,6 +80,13 @@ const BY_OPERATOR: LastWord = ['An operator has ended this answer.', 'ended-by-o
 const OVER_BUDGET: LastWord = ['The token budget is used up: try again later.', 'budget-exceeded']
 const REVOKED: LastWord = ['Your access was revoked: sign in again.', 'credential-invalid']
 /** Node's timers hold 31 bits: a longer delay would fire at once. */
+/** A client of a LangGraph server knows no event of AG-UI. */
+function lastEvent(route: Route | undefined, message: string, code: string): string {
+  return route?.api === 'langgraph'
+    ? `event: error\ndata: ${JSON.stringify({ error: code, message })}\n\n`
+    : `data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`
+}
+
 const MAX_DELAY = 2 ** 31 - 1
 
 /** Each answer asks `isRevoked` when it opens: its request may be older. The clock gives milliseconds since the epoch. */
@@ -164,7 +172,7 @@ export function makeOpenAnswers(
         return
       }
       if (form === 'events')
-        response.write(`${isBetween() ? '' : '\n\n'}data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`)
+        response.write(`${isBetween() ? '' : '\n\n'}${lastEvent(owner.permit?.descriptor.route, message, code)}`)
       if (form === 'frames' && isBetween()) response.write(binaryRunError(message, code))
       // The gateway cannot add an event in the middle of a frame: the caller must see a broken answer, not a short one.
       if (form === 'frames' && !isBetween()) cutOff(response)

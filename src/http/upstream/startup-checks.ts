@@ -1,5 +1,6 @@
 /** Reports faults between gateway and upstream at start (docs/explanation/security-model.md, "Assumptions"). */
 import { randomUUID } from 'node:crypto'
+import { ROUTES_OF } from '../../core/route/all-routes.ts'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
@@ -36,6 +37,12 @@ export interface StartupCheckParts {
 const LOOK_TIMEOUT_MS = 30_000
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 
+const SEARCH = classify('POST', ['threads', 'search'], new Map(), ROUTES_OF.langgraph) as RouteDescriptor
+
+function listOf({ transport }: RuntimeFacts): RouteDescriptor {
+  return transport === 'langgraph' ? SEARCH : LIST
+}
+
 const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
 
 export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
@@ -53,7 +60,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   }
 
   const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
-    if (!hasOperation(upstream, LIST.route) || !(await parts.store.isEmpty(parts.scope))) return
+    if (!hasOperation(upstream, listOf(upstream).route) || !(await parts.store.isEmpty(parts.scope))) return
     const threads = await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))
     if (threads === 0) return
     const none = parts.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
@@ -113,7 +120,11 @@ export async function listedThreads(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<number | null> {
-  const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor: LIST, headers }), signal)
+  const isSearch = facts.transport === 'langgraph'
+  const asked = isSearch
+    ? { headers: { ...headers, 'content-type': 'application/json' }, body: Buffer.from('{"limit":1,"select":["thread_id"]}') }
+    : { headers }
+  const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor: listOf(facts), ...asked }), signal)
   if (answer.outcome === 'failed') return null
   const bytes = await collect(answer.body, MAX_LIST_BYTES)
   return answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : null

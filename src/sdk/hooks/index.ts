@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { classify } from '../../core/route/classify.ts'
 import { refuse } from '../../core/reasons.ts'
-import { QUERY_NAMES } from '../../core/route/routes.ts'
+import { QUERY_NAMES } from '../../core/route/all-routes.ts'
 import { findMount, readTarget } from '../../core/route/target.ts'
 import { mountsOf } from '../../config/mounts.ts'
 import type { Outcome } from '../../document/document.ts'

@@ -65,7 +65,7 @@ function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): 
 async function recognise(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { upstream, mount, known, headers } = subject
   const { basePath, transport } = mount
-  const named = transport === 'auto' || transport === 'endpoint' ? null : transport
+  const named = transport === 'auto' || transport === 'endpoint' || transport === 'langgraph' ? null : transport
   const verdict = await askRuntime({ upstream, basePath, headers }, named, signal)
   if (verdict.kind === 'away') return notChecked(verdict.why)
   if (verdict.kind === 'unfit') return unfit(verdict.why, named, subject)

@@ -1,6 +1,7 @@
 /** Finds the decisions that differ between two policies, over a matrix made from both. */
 import type { Config } from '../../config/schema.ts'
-import { ROUTE_IDS, type RouteId } from '../../core/route/routes.ts'
+import { ROUTE_IDS } from '../../core/route/all-routes.ts'
+import type { RouteId } from '../../core/route/routes.ts'
 import type { Rule } from '../../core/decide/rules.ts'
 import type { Policy } from '../../policy/compile.ts'
 import { agentsOf, cellsOf, type Cell, isAlike, verdictOf, type Verdict } from './matrix.ts'

@@ -4,7 +4,7 @@ import { serverHeaders, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import { isObject, type JsonObject } from '../../core/json/read.ts'
 import { refuse } from '../../core/reasons.ts'
-import { assumedFacts, ENDPOINT, type RuntimeFacts, type UpstreamKind } from '../../core/route/transport.ts'
+import { assumedFacts, ENDPOINT, LANGGRAPH, type RuntimeFacts, type UpstreamKind } from '../../core/route/transport.ts'
 import { wholeBody } from '../../http/upstream/answer-body.ts'
 import { jsonOf, type UpstreamRequest } from '../../http/upstream/upstream.ts'
 import type { UpstreamHandle } from '../../snapshot/upstream-handle.ts'
@@ -35,6 +35,7 @@ export interface Recorded {
 /** What a simulation assumes about an upstream that it does not ask. */
 export function assumed({ transport }: Mount): RuntimeFacts {
   if (transport === 'endpoint') return ENDPOINT
+  if (transport === 'langgraph') return LANGGRAPH
   return assumedFacts(transport === 'auto' ? 'multi-route' : transport)
 }
 

@@ -3,7 +3,8 @@ import { mountsOf, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CallerConditions, ClaimTest, Relation, Rule, Rules, Who } from '../../core/decide/rules.ts'
 import type { RulePlace } from '../../core/reasons.ts'
-import { ALL_ROUTES, OWN_ROUTES, ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
+import { ROUTES_OF } from '../../core/route/all-routes.ts'
+import type { Method, Route, RouteId } from '../../core/route/routes.ts'
 import type { NeededRight } from '../../core/decide/sharing.ts'
 import { hasOperation } from '../../core/route/transport.ts'
 import type { Policy } from '../../policy/compile.ts'
@@ -45,13 +46,10 @@ export function routesOf(config: Config, { rules }: Policy): readonly RouteAcces
   return mountsOf(config).flatMap((mount) => routesOfMount(mount, rules, reach))
 }
 
-/** For an agent: the run on its root path, and the routes that the gateway answers itself. */
-const ENDPOINT_ROUTES = [...ROUTES.filter(({ id }) => id === 'agent/run'), ...OWN_ROUTES]
-
 function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly RouteAccess[] {
-  const { key, scope, agentId, publicPath, userScoped } = mount
+  const { key, scope, api, agentId, publicPath, userScoped } = mount
   const facts = assumed(mount)
-  return (agentId === null ? ALL_ROUTES : ENDPOINT_ROUTES).map((route) => {
+  return ROUTES_OF[api].map((route) => {
     const said = rules.routes[route.id]
     const threadsOf = ({ threads }: Rule): readonly Relation[] | null =>
       threads?.filter((relation) => relation !== 'shared' || (rules.sharing && route.right !== 'owner')) ?? null

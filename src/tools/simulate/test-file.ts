@@ -5,7 +5,8 @@ import type { Config } from '../../config/schema.ts'
 import type { OwnerRecord } from '../../core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal } from '../../core/reasons.ts'
-import { ALL_ROUTES, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
+import { ALL_ROUTES } from '../../core/route/all-routes.ts'
+import type { Method, Route, RouteId } from '../../core/route/routes.ts'
 import {
   faultAt,
   faultsFound,

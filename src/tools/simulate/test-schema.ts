@@ -4,7 +4,7 @@ import { policyReference } from '../../config/policy-file.ts'
 import { text } from '../../document/quantities.ts'
 import { isAgentId, isThreadId, isUserId } from '../../core/route/ids.ts'
 import { CODES, REASONS, type Code, type Reason } from '../../core/reasons.ts'
-import { ROUTE_IDS } from '../../core/route/routes.ts'
+import { ROUTE_IDS } from '../../core/route/all-routes.ts'
 
 const strings = z.array(z.string())
 

@@ -1,7 +1,7 @@
 /** Lines of the log without ids of users, threads, agents and requests. */
 import { isObject, makeJsonReader, type Json, type JsonObject } from '../../core/json/read.ts'
 import { CODES, isRefusal, REASONS } from '../../core/reasons.ts'
-import { ROUTE_IDS } from '../../core/route/routes.ts'
+import { ROUTE_IDS } from '../../core/route/all-routes.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
 
 /** Fields whose numbers and booleans tell nothing about a user. */

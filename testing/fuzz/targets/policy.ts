@@ -10,7 +10,7 @@ import { parse } from 'yaml'
 import type { RouteDescriptor } from '../../../src/core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal, type User } from '../../../src/core/decide/principal.ts'
-import { ALL_ROUTES, ROUTE_IDS } from '../../../src/core/route/routes.ts'
+import { ALL_ROUTES, ROUTE_IDS } from '../../../src/core/route/all-routes.ts'
 import { loadPolicy } from '../../../src/policy/compile.ts'
 import { Sources } from '../../../src/document/sources.ts'
 

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { checkIds } from '../../../src/core/route/bodies.ts'
 import { classify, type RouteDescriptor } from '../../../src/core/route/classify.ts'
-import { QUERY_NAMES } from '../../../src/core/route/routes.ts'
+import { QUERY_NAMES } from '../../../src/core/route/all-routes.ts'
 import { upstreamTarget } from '../../../src/core/route/transport.ts'
 import { findMount, readTarget, type Target } from '../../../src/core/route/target.ts'
 import { PLACES } from '../case.ts'

@@ -1,0 +1,204 @@
+/**
+ * Searches for threads, and counts them: the server gets the ids of the threads that the caller may read as a condition, so
+ * that filters, sort, offset and limit mean what they mean to the server (docs/contributing/invariants.md, 3).
+ */
+import { isListed, listsForeign, type StandingFacts } from '../../core/decide/decide.ts'
+import type { Principal } from '../../core/decide/principal.ts'
+import type { Rules } from '../../core/decide/rules.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
+import { refuse, type Refusal } from '../../core/reasons.ts'
+import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
+import { ROUTES_OF } from '../../core/route/all-routes.ts'
+import type { Route } from '../../core/route/routes.ts'
+import type { ListStore, ListWindow } from '../../store/port/lists.ts'
+import type { AnswerMemory } from '../lists/answer-memory.ts'
+import { readBytes, writtenAnew, type Rewritten } from '../lists/rewriting.ts'
+import { stillListed } from '../lists/still-listed.ts'
+import type { OwnerRecords } from '../pipeline/authorization.ts'
+import { turn } from '../pipeline/event-loop-turns.ts'
+import type { Authorized, Payload } from '../pipeline/stages.ts'
+import type { Forwarder } from '../upstream/forward.ts'
+import { jsonOf, type UpstreamAnswer } from '../upstream/upstream.ts'
+
+export interface SearchParts {
+  readonly store: ListStore
+  readonly records: Pick<OwnerRecords, 'records' | 'naming'>
+  readonly scope: string
+  readonly rules: Rules
+  readonly facts: StandingFacts
+  readonly forwarder: Pick<Forwarder, 'ask'>
+}
+
+export interface ThreadSearch {
+  search(request: Authorized, memory: AnswerMemory): Promise<Rewritten>
+  count(request: Authorized, memory: AnswerMemory): Promise<Rewritten>
+}
+
+const MAX_PAGE_BYTES = 32 * 1024 * 1024
+
+/** The most ids that the server gets as a condition: it compares each of its threads with them. */
+const MOST_THREADS = 10_000
+
+/** Ids whose owners are asked for at once. Other requests are served in between. */
+const AT_ONCE = 500
+
+/** The most that the server gives in one answer. */
+const LONGEST_PAGE = 1000
+
+const PAGINATION = ['x-pagination-total', 'x-pagination-next']
+
+const SEARCH = classify('POST', ['threads', 'search'], new Map(), ROUTES_OF.langgraph) as RouteDescriptor
+const LIST: Route = SEARCH.route
+
+export function makeThreadSearch(parts: SearchParts): ThreadSearch {
+  const { store, records, scope, rules, facts, forwarder } = parts
+
+  /** The threads that the caller may read, of those that are asked for; null for too many. */
+  const readable = async (principal: Principal, asked: ReadonlySet<string> | null): Promise<readonly string[] | null> => {
+    const candidates = await candidatesFor(principal)
+    if (candidates === null) return null
+    const ids = [...candidates].filter((id) => asked === null || asked.has(id))
+    const own: string[] = []
+    for (let at = 0; at < ids.length; at += AT_ONCE) {
+      if (at > 0) await turn()
+      const some = ids.slice(at, at + AT_ONCE)
+      const owners = await records.records(scope, some, principal)
+      for (const id of some) if (isListed(id, owners.get(id) ?? null, principal, rules, facts, LIST)) own.push(id)
+    }
+    return own
+  }
+
+  const candidatesFor = async (principal: Principal): Promise<Iterable<string> | null> => {
+    if (!listsForeign(principal, rules, facts, LIST)) return records.naming(scope, principal)
+    const ids: string[] = []
+    let after: ListWindow['after'] = null
+    while (ids.length <= MOST_THREADS) {
+      const rows: Awaited<ReturnType<ListStore['listed']>> = await store.listed(scope, 'everybody', {
+        agentId: null,
+        includeArchived: true,
+        after,
+        limit: LONGEST_PAGE,
+      })
+      for (const { threadId } of rows) ids.push(threadId)
+      after = rows.at(-1) ?? null
+      if (after === null || rows.length < LONGEST_PAGE) return ids
+    }
+    return null
+  }
+
+  /** Asks the server for threads with these ids. Its answer may hold no other: then it does not heed the condition. */
+  const ask = async (request: Authorized, query: JsonObject, ids: readonly string[], memory: AnswerMemory) => {
+    const payload = payloadOf({ ...query, ids })
+    const answer = await forwarder.ask(request, { payload, descriptor: SEARCH })
+    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
+    if (read.outcome !== 'read') return read
+    const allowed = new Set(ids)
+    const page = jsonOf(read.bytes)
+    const threads = Array.isArray(page) ? (page as readonly Json[]) : [null]
+    if (!threads.every((one): one is JsonObject => isObject(one) && allowed.has(one['thread_id'] as string))) {
+      return refuse('upstream-list-unreadable')
+    }
+    return { outcome: 'read', threads, headers: (answer as UpstreamAnswer).headers } as const
+  }
+
+  const observed = async (request: Authorized, memory: AnswerMemory): Promise<Rewritten> => {
+    const { permit, exchange, payload } = request
+    const answer = await forwarder.ask(request, { payload })
+    const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
+    if (read.outcome !== 'read') return read
+    const page = jsonOf(read.bytes)
+    const ids = (Array.isArray(page) ? (page as readonly Json[]) : []).flatMap((one) =>
+      isObject(one) && typeof one['thread_id'] === 'string' ? [one['thread_id']] : [],
+    )
+    const own = new Set(await readable(permit.principal, new Set(ids)))
+    exchange.record.hidden += ids.filter((id) => !own.has(id)).length
+    return { outcome: 'rewritten', body: read.bytes, headers: paginationOf((answer as UpstreamAnswer).headers), tellsOf: ids }
+  }
+
+  return {
+    async search(request, memory) {
+      if (facts.enforcement === 'observe') return observed(request, memory)
+      const { permit, exchange } = request
+      const query = queryOf(request.payload)
+      if (isRefusalOf(query)) return query
+      const listedAt = exchange.snapshot.mark()
+      const ids = await readable(permit.principal, askedFor(query))
+      if (ids === null) return refuse('threads-too-many')
+      // The server takes an empty list of ids for no condition.
+      if (ids.length === 0) return { ...written([]), headers: { 'x-pagination-total': String(offsetOf(query)) } }
+      const { select } = query
+      const isSelecting = Array.isArray(select) && !(select as readonly Json[]).includes('thread_id')
+      const asked = isSelecting ? { ...query, select: [...(select as readonly Json[]), 'thread_id'] } : query
+      const page = await ask(request, asked, ids, memory)
+      if (page.outcome !== 'read') return page
+      const threads = await stillListed(exchange.snapshot, permit, page.threads, (one) => one['thread_id'] as string, listedAt)
+      if (threads === null) return refuse('store-unavailable')
+      const shown = isSelecting ? threads.map(({ thread_id: _named, ...rest }) => rest) : threads
+      const tellsOf = threads.map((one) => one['thread_id'] as string)
+      const made = written(shown)
+      return made.outcome === 'rewritten' ? { ...made, headers: paginationOf(page.headers), tellsOf } : made
+    },
+
+    async count(request, memory) {
+      const { permit, exchange, payload } = request
+      if (facts.enforcement === 'observe') return readCount(await forwarder.ask(request, { payload }), memory)
+      const query = queryOf(payload)
+      if (isRefusalOf(query)) return query
+      const listedAt = exchange.snapshot.mark()
+      const ids = await readable(permit.principal, null)
+      if (ids === null) return refuse('threads-too-many')
+      const found: string[] = []
+      for (let offset = 0; ids.length > 0 && offset < ids.length; offset += LONGEST_PAGE) {
+        const page = await ask(request, { ...query, select: ['thread_id'], limit: LONGEST_PAGE, offset }, ids, memory)
+        if (page.outcome !== 'read') return page
+        for (const one of page.threads) found.push(one['thread_id'] as string)
+        if (page.threads.length < LONGEST_PAGE) break
+      }
+      const threads = await stillListed(exchange.snapshot, permit, found, (id) => id, listedAt)
+      return threads === null ? refuse('store-unavailable') : written(threads.length)
+    },
+  }
+}
+
+async function readCount(answer: Awaited<ReturnType<Forwarder['ask']>>, memory: AnswerMemory): Promise<Rewritten> {
+  const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
+  return read.outcome === 'read' ? { outcome: 'rewritten', body: read.bytes } : read
+}
+
+function isRefusalOf(query: JsonObject | Refusal): query is Refusal {
+  return query['outcome'] === 'refused' && 'reason' in query
+}
+
+/** The body was read and checked. A list of ids that the server would not take as one is refused: it could ignore it. */
+function queryOf(payload: Payload): JsonObject | Refusal {
+  const query = payload.kind === 'json' ? jsonOf(Buffer.concat(piecesOf(payload.bytes))) : undefined
+  if (!isObject(query)) return refuse('body-not-object')
+  const { ids = null, offset = 0 } = query
+  const isList = ids === null || (Array.isArray(ids) && (ids as readonly Json[]).every((id) => typeof id === 'string'))
+  return isList && typeof offset === 'number' ? query : refuse('body-not-object')
+}
+
+function piecesOf(bytes: Buffer | readonly Uint8Array[]): readonly Uint8Array[] {
+  return Buffer.isBuffer(bytes) ? [bytes] : bytes
+}
+
+/** Null without such a condition: the server takes an empty list for none. */
+function askedFor({ ids }: JsonObject): ReadonlySet<string> | null {
+  return Array.isArray(ids) && ids.length > 0 ? new Set(ids as readonly string[]) : null
+}
+
+function offsetOf({ offset }: JsonObject): number {
+  return typeof offset === 'number' ? offset : 0
+}
+
+function payloadOf(body: JsonObject): Payload {
+  return { kind: 'json', bytes: Buffer.from(JSON.stringify(body)), name: undefined, archived: undefined, claimed: null }
+}
+
+function written(value: unknown): Rewritten {
+  return writtenAnew(value, 'upstream-list-unreadable')
+}
+
+function paginationOf(headers: UpstreamAnswer['headers']): Readonly<Record<string, string>> {
+  return Object.fromEntries(PAGINATION.flatMap((name) => (typeof headers[name] === 'string' ? [[name, headers[name]]] : [])))
+}
