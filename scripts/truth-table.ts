@@ -66,11 +66,14 @@ Use it to check what a user can do before you write [a policy of your own](../ho
 /** In place of the caller's id. */
 const SELF = ''
 
+/** One path of those with the same route and method: the decision is the same. */
+const DISTINCT = [...new Map(ALL_ROUTES.map((route) => [`${route.id} ${route.method}`, route])).values()]
+
 /** Every request, as the tables name it. A body that archives is a request of its own, and so is one that names the caller. */
-const REQUESTS: readonly (readonly [name: string, descriptor: RouteDescriptor])[] = ALL_ROUTES.flatMap((route) => {
+const REQUESTS: readonly (readonly [name: string, descriptor: RouteDescriptor])[] = DISTINCT.flatMap((route) => {
   const ids = { agentId: 'default', threadId: 'thread-1', memoryId: 'memory-1' }
   const descriptor = { outcome: 'classified', route, ids, query: [] } as const
-  const isOnly = ALL_ROUTES.filter(({ id }) => id === route.id).length === 1
+  const isOnly = DISTINCT.filter(({ id }) => id === route.id).length === 1
   const name = isOnly ? `\`${route.id}\`` : `\`${route.id}\` ${route.method}`
   const archives = route.body.kind === 'json' && route.body.keys.includes('archived')
   if (route.leave === true)

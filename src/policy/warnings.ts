@@ -132,7 +132,8 @@ function warnOfClosedRoutes(lines: readonly Line[], reach: Reach, said: readonly
     lines.filter(
       ({ written, rule: { effect, who } }) => effect === 'allow' && who.length > 0 && routesOf(written).includes(route),
     )
-  const open = ROUTE_IDS.filter((route) => !meant(route))
+  // A policy for runtimes need not say that it has nothing for LangGraph servers.
+  const open = ROUTE_IDS.filter((route) => !route.startsWith('langgraph/') && !meant(route))
   const unsaid = open.filter((route) => opening(route).length === 0)
   const silent = open.filter((route) => {
     const rules = opening(route)

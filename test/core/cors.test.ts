@@ -6,7 +6,10 @@ import { headerLines } from '../../src/core/wire/headers.ts'
 const APP = 'https://app.test'
 const LISTED = { origins: ['https://other.test', APP], credentials: false }
 const ANY = { origins: ['*'], credentials: false }
-const EXPOSED = { 'access-control-expose-headers': 'x-request-id, retry-after, www-authenticate' }
+const EXPOSED = {
+  'access-control-expose-headers':
+    'x-request-id, retry-after, www-authenticate, content-location, x-pagination-next, x-pagination-total',
+}
 
 const lines = (...pairs: string[]) => headerLines(pairs)
 

@@ -1,6 +1,7 @@
 /** The table of routes, row by row, as the real runtime has it (runtime-behaviour.md, "Routes") and as the design lets bodies pass. */
 import { test } from 'tap'
 import { ALL_ROUTES, QUERY_NAMES, ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import { LANGGRAPH_ROUTES } from '../../src/core/route/langgraph-routes.ts'
 import { OWN_ROUTES, ROUTES, type Route } from '../../src/core/route/routes.ts'
 
 const RUN = 'threadId runId parentRunId messages tools context state forwardedProps resume protocolVersion'
@@ -44,6 +45,99 @@ const TABLE: readonly (readonly [id: string, request: string, body: string, keys
   ['cpk-debug-events', 'GET /cpk-debug-events', 'none'],
 ]
 
+const LANGGRAPH_RUN =
+  'assistant_id input metadata config command checkpoint checkpoint_id stream_mode stream_subgraphs stream_resumable after_seconds checkpoint_during context durability feedback_keys if_not_exists interrupt_after interrupt_before langsmith_tracer multitask_strategy on_completion on_disconnect webhook'
+
+/** The same of a LangGraph server. */
+const LANGGRAPH: typeof TABLE = [
+  ['langgraph/info', 'GET /info', 'none', '', ''],
+  ['langgraph/info', 'GET /ok', 'none', '', ''],
+  [
+    'langgraph/assistants/search',
+    'POST /assistants/search',
+    'json',
+    'metadata graph_id name limit offset sort_by sort_order select',
+    '',
+  ],
+  ['langgraph/assistants/search', 'POST /assistants/count', 'json', 'metadata graph_id name', ''],
+  ['langgraph/assistants/read', 'GET /assistants/:assistantId', 'none', '', ''],
+  ['langgraph/assistants/read', 'GET /assistants/:assistantId/graph?xray', 'none', '', ''],
+  ['langgraph/assistants/read', 'GET /assistants/:assistantId/schemas', 'none', '', ''],
+  ['langgraph/assistants/read', 'GET /assistants/:assistantId/subgraphs?recurse', 'none', '', ''],
+  ['langgraph/assistants/read', 'GET /assistants/:assistantId/subgraphs/:namespace?recurse', 'none', '', ''],
+  ['langgraph/assistants/read', 'POST /assistants/:assistantId/versions', 'json', 'metadata limit offset', ''],
+  [
+    'langgraph/threads/create',
+    'POST /threads',
+    'json',
+    'thread_id metadata if_exists supersteps',
+    'thread in body for write, before confirmed',
+  ],
+  [
+    'langgraph/threads/search',
+    'POST /threads/search',
+    'json',
+    'metadata status values ids limit offset sort_by sort_order select',
+    '',
+  ],
+  ['langgraph/threads/count', 'POST /threads/count', 'json', 'metadata status values', ''],
+  ['langgraph/threads/read', 'GET /threads/:threadId', 'none', '', 'thread in path for read'],
+  ['langgraph/threads/update', 'PATCH /threads/:threadId', 'json', 'metadata', 'thread in path for write'],
+  ['langgraph/threads/delete', 'DELETE /threads/:threadId', 'optional', '', 'thread in path for owner'],
+  ['langgraph/threads/copy', 'POST /threads/:threadId/copy', 'optional', '', 'thread in path for read'],
+  ['langgraph/threads/read', 'GET /threads/:threadId/state?subgraphs', 'none', '', 'thread in path for read'],
+  ['langgraph/threads/read', 'GET /threads/:threadId/state/:checkpointId?subgraphs', 'none', '', 'thread in path for read'],
+  [
+    'langgraph/threads/read',
+    'POST /threads/:threadId/state/checkpoint',
+    'json',
+    'checkpoint subgraphs',
+    'thread in path for read',
+  ],
+  ['langgraph/threads/read', 'GET /threads/:threadId/history?limit&before', 'none', '', 'thread in path for read'],
+  [
+    'langgraph/threads/read',
+    'POST /threads/:threadId/history',
+    'json',
+    'limit before metadata checkpoint',
+    'thread in path for read',
+  ],
+  [
+    'langgraph/threads/state',
+    'POST /threads/:threadId/state',
+    'json',
+    'values as_node checkpoint_id checkpoint',
+    'thread in path for write, large',
+  ],
+  [
+    'langgraph/runs/create',
+    'POST /threads/:threadId/runs',
+    'json',
+    LANGGRAPH_RUN,
+    'thread in path for write, before confirmed, large',
+  ],
+  [
+    'langgraph/runs/create',
+    'POST /threads/:threadId/runs/stream',
+    'json',
+    LANGGRAPH_RUN,
+    'thread in path for write, before confirmed, large',
+  ],
+  [
+    'langgraph/runs/create',
+    'POST /threads/:threadId/runs/wait',
+    'json',
+    LANGGRAPH_RUN,
+    'thread in path for write, before confirmed, large',
+  ],
+  ['langgraph/runs/read', 'GET /threads/:threadId/runs?limit&offset&status&metadata', 'none', '', 'thread in path for read'],
+  ['langgraph/runs/read', 'GET /threads/:threadId/runs/:runId', 'none', '', 'thread in path for read'],
+  ['langgraph/runs/join', 'GET /threads/:threadId/runs/:runId/join', 'none', '', 'thread in path for read'],
+  ['langgraph/runs/join', 'GET /threads/:threadId/runs/:runId/stream?stream_mode', 'none', '', 'thread in path for read'],
+  ['langgraph/runs/cancel', 'POST /threads/:threadId/runs/:runId/cancel?wait&action', 'optional', '', 'thread in path for write'],
+  ['langgraph/runs/delete', 'DELETE /threads/:threadId/runs/:runId', 'optional', '', 'thread in path for owner'],
+]
+
 /** The same of the gateway's own. */
 const OWN: typeof TABLE = [
   ['threads/grants', 'GET /threadwarden/threads/:threadId/grants', 'none', '', 'thread in path for owner'],
@@ -70,7 +164,8 @@ const expected = (rows: typeof TABLE) => rows.map(([id, request, body, keys = ''
 void test('every route, and no other', (t) => {
   t.strictSame(written(ROUTES), expected(TABLE))
   t.strictSame(written(OWN_ROUTES), expected(OWN))
-  t.strictSame(written(ALL_ROUTES), expected([...TABLE, ...OWN]))
+  t.strictSame(written(LANGGRAPH_ROUTES), expected(LANGGRAPH))
+  t.strictSame(written(ALL_ROUTES), expected([...TABLE, ...LANGGRAPH, ...OWN]))
   t.end()
 })
 
@@ -90,20 +185,14 @@ void test('the gateway’s own routes begin with a word that no path of the runt
 })
 
 void test('every route id stands once in the list of ids, in the order of the table', (t) => {
-  t.strictSame(ROUTE_IDS, [...new Set([...TABLE, ...OWN].map(([id]) => id))])
-  t.equal(ROUTE_IDS.length, 23)
+  t.strictSame(ROUTE_IDS, [...new Set([...TABLE, ...LANGGRAPH, ...OWN].map(([id]) => id))])
+  t.equal(ROUTE_IDS.length, 39)
   t.end()
 })
 
 void test('the query names that no request may repeat are those of all routes', (t) => {
-  t.strictSame([...QUERY_NAMES].sort(), [
-    'agentId',
-    'cursor',
-    'includeArchived',
-    'includeInvalidated',
-    'insightsPage',
-    'limit',
-    'skillsPage',
-  ])
+  const runtimes = ['agentId', 'cursor', 'includeArchived', 'includeInvalidated', 'insightsPage', 'limit', 'skillsPage']
+  const ofLangGraph = ['action', 'before', 'metadata', 'offset', 'recurse', 'status', 'stream_mode', 'subgraphs', 'wait', 'xray']
+  t.strictSame([...QUERY_NAMES].sort(), [...runtimes, ...ofLangGraph].sort())
   t.end()
 })

@@ -5,7 +5,7 @@ import { gated } from '../../testing/support/gated.ts'
 import { json } from '../../testing/support/upstream.ts'
 
 const APP = 'https://app.example.com'
-const EXPOSED = 'x-request-id, retry-after, www-authenticate'
+const EXPOSED = 'x-request-id, retry-after, www-authenticate, content-location, x-pagination-next, x-pagination-total'
 const THEIRS = {
   'access-control-allow-origin': '*',
   'access-control-allow-credentials': 'true',

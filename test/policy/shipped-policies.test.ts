@@ -63,7 +63,7 @@ void test('default: its tests fail without the switch for sharing, and without s
   const opening = policy.rules.filter(({ threads }) => threads?.includes('shared') === true)
   t.same(
     opening.map(({ name }) => name),
-    ['chat', 'threads', 'history', 'leave'],
+    ['chat', 'threads', 'history', 'leave', 'langgraph-chat', 'langgraph-threads'],
   )
   for (const rule of opening) {
     const closed = { ...rule, threads: ['own', ...(rule.threads ?? [])].filter((one) => one !== 'shared') }

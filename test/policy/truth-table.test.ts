@@ -26,7 +26,23 @@ const READERS_HIDDEN: Row = { ...every(HIDDEN), own: 'yes', 'shared to read': 'y
 const GUESTS: Row = { ...every(FOREIGN), own: NO }
 const onUnowned = (answer: string) => ({ unowned: answer, 'own, deleted': answer })
 
+const LANGGRAPH: Readonly<Record<string, Row>> = {
+  'langgraph/threads/create': { ...WRITERS, ...onUnowned('claims') },
+  'langgraph/threads/read GET': READERS,
+  'langgraph/threads/update': WRITERS,
+  'langgraph/threads/delete': OWNERS,
+  'langgraph/threads/copy': READERS,
+  'langgraph/threads/read POST': READERS,
+  'langgraph/threads/state': WRITERS,
+  'langgraph/runs/create': { ...WRITERS, ...onUnowned('claims') },
+  'langgraph/runs/read': READERS,
+  'langgraph/runs/join': READERS,
+  'langgraph/runs/cancel': WRITERS,
+  'langgraph/runs/delete': OWNERS,
+}
+
 const SIGNED_IN: Readonly<Record<string, Row>> = {
+  ...LANGGRAPH,
   'agent/run': { ...WRITERS, ...onUnowned('claims') },
   'agent/connect': { ...READERS, ...onUnowned('empty') },
   'agent/suggest': { ...WRITERS, ...onUnowned('yes') },
@@ -69,6 +85,12 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
   'inspector/metadata': [NO, NO, NO, NO],
   'inspector/learning': [NO, NO, NO, NO],
   'cpk-debug-events': [NO, NO, NO, NO],
+  'langgraph/info': ['yes', 'yes', NO, 'yes'],
+  'langgraph/assistants/search': ['yes', 'yes', NO, 'yes'],
+  'langgraph/assistants/read GET': ['yes', 'yes', NO, 'yes'],
+  'langgraph/assistants/read POST': ['yes', 'yes', NO, 'yes'],
+  'langgraph/threads/search': ['yes', 'yes', NO, 'yes'],
+  'langgraph/threads/count': ['yes', 'yes', NO, 'yes'],
 }
 
 const plain = (request = ''): string => request.replaceAll('`', '')

@@ -1,6 +1,7 @@
 /** Policies as an operator would write them, compiled from a file in a folder of their own. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ROUTES_OF } from '../../src/core/route/all-routes.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { Outcome } from '../../src/document/document.ts'
 import { faultLine, type Fault } from '../../src/document/fault.ts'
@@ -62,9 +63,15 @@ export function faultsIn(
   return outcome.ok ? [] : outcome.faults
 }
 
-/** What a request to a route is about: `method` and the path below the base, where `t-1` is the thread. */
+/**
+ * What a request to a route is about: `method` and the path below the base, where `t-1` is the thread. Below `graphs` the path
+ * is one of a LangGraph server.
+ */
 export function descriptor(method: string, path: string): RouteDescriptor {
-  const classified = classify(method, path.split('/'), new Map())
+  const words = path.split('/')
+  const isLangGraph = words[0] === 'graphs'
+  const routes = ROUTES_OF[isLangGraph ? 'langgraph' : 'runtime']
+  const classified = classify(method, isLangGraph ? words.slice(1) : words, new Map(), routes)
   if (classified.outcome !== 'classified') throw new Error(`${method} ${path}: ${classified.reason}`)
   return classified
 }

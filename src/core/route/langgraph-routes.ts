@@ -118,16 +118,9 @@ export const LANGGRAPH_ROUTES: readonly Route[] = [
   route('langgraph/runs/create', 'POST', 'threads/:threadId/runs/wait', { ...RUN, streams: true }),
   route('langgraph/runs/read', 'GET', 'threads/:threadId/runs', { query: ['limit', 'offset', 'status', 'metadata'], ...READ }),
   route('langgraph/runs/read', 'GET', 'threads/:threadId/runs/:runId', READ),
-  route('langgraph/runs/join', 'GET', 'threads/:threadId/runs/:runId/join', {
-    query: ['cancel_on_disconnect'],
-    ...READ,
-    streams: true,
-  }),
-  route('langgraph/runs/join', 'GET', 'threads/:threadId/runs/:runId/stream', {
-    query: ['cancel_on_disconnect', 'stream_mode'],
-    ...READ,
-    streams: true,
-  }),
+  // Without `cancel_on_disconnect`: whoever may read a thread would end a run by leaving.
+  route('langgraph/runs/join', 'GET', 'threads/:threadId/runs/:runId/join', { ...READ, streams: true }),
+  route('langgraph/runs/join', 'GET', 'threads/:threadId/runs/:runId/stream', { query: ['stream_mode'], ...READ, streams: true }),
   route('langgraph/runs/cancel', 'POST', 'threads/:threadId/runs/:runId/cancel', {
     query: ['wait', 'action'],
     ...optionalJson(),
