@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'tap'
-import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
+import { RUNTIME_ROUTES } from '../../testing/support/runtime-routes.ts'
 import { run } from './in-process.ts'
 import { configFile } from '../../testing/support/program.ts'
 
@@ -42,7 +42,7 @@ void test('every route of the shipped policy is listed', async (t) => {
   const { routes } = JSON.parse(stdout) as Listed
   t.same(
     routes.map(({ method, path }) => `${method} ${path}`),
-    ALL_ROUTES.map(({ method, path }) => `${method} /chat/${path.join('/')}`),
+    RUNTIME_ROUTES.map(({ method, path }) => `${method} /chat/${path.join('/')}`),
   )
   t.same([...new Set(routes.filter(({ closed }) => closed).map(({ route }) => route))].sort(), CLOSED)
   t.match(routes.find(({ route }) => route === 'agent/run')?.access, [

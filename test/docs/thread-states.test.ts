@@ -1,7 +1,7 @@
 /** docs/explanation/ownership.md, "What each user sees": what the shipped policy decides for a thread in each state. */
 import { test } from 'tap'
 import { decide, type OwnerRecord } from '../../src/core/decide/decide.ts'
-import { ALL_ROUTES } from '../../src/core/route/all-routes.ts'
+import { RUNTIME_ROUTES } from '../../testing/support/runtime-routes.ts'
 import { user } from '../../testing/support/callers.ts'
 import { compiled, descriptor, SHIPPED } from '../../testing/support/policies.ts'
 import { page, rows, section } from './markdown.ts'
@@ -16,7 +16,7 @@ const STATES: Readonly<Record<string, OwnerRecord>> = {
   deleted: { owner: ALICE.id, deleted: true },
 }
 
-const ROUTES = ALL_ROUTES.filter(({ thread, own }) => thread !== undefined && own !== true).map(({ id, method, path }) => ({
+const ROUTES = RUNTIME_ROUTES.filter(({ thread, own }) => thread !== undefined && own !== true).map(({ id, method, path }) => ({
   id,
   asked: descriptor(method, path.join('/').replace(':agentId', 'default').replace(':threadId', 't-1')),
 }))

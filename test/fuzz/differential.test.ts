@@ -4,7 +4,7 @@
  */
 import { test } from 'tap'
 import { REASONS, type Code, type Reason } from '../../src/core/reasons.ts'
-import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import { RUNTIME_ROUTE_IDS } from '../../testing/support/runtime-routes.ts'
 import type { RouteId } from '../../src/core/route/routes.ts'
 import { TRANSPORT_PAIRS, type Pair } from '../../testing/fuzz/case.ts'
 import { examine } from '../../testing/fuzz/differential.ts'
@@ -61,7 +61,7 @@ void test('the gateway refuses, or the real runtime resolves what it decided on'
 
   t.equal(tally.cases, CASES)
   for (const pair of TRANSPORT_PAIRS) {
-    for (const id of ROUTE_IDS) {
+    for (const id of RUNTIME_ROUTE_IDS) {
       const permitted = tally.permitted(id, pair)
       if (exists(id, pair)) t.ok(permitted > 0, `${pair}: cases on ${id} were permitted (seed ${seed})`)
       else t.equal(permitted, 0, `${pair}: no case on ${id} was permitted (seed ${seed})`)

@@ -1,11 +1,11 @@
 /** A policy that opens as much as a policy can, so that nothing but the rule under test is left to refuse. */
-import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import { RUNTIME_ROUTE_IDS, RUNTIME_ROUTES } from '../../testing/support/runtime-routes.ts'
 import type { RouteId } from '../../src/core/route/routes.ts'
 
 const CREATING: readonly RouteId[] = ['agent/run', 'agent/connect', 'agent/suggest']
 const OF_ALL: readonly RouteId[] = ['threads/clear', 'cpk-debug-events']
-const ABOUT_THREADS = [...new Set(ALL_ROUTES.filter((route) => route.thread !== undefined).map((route) => route.id))]
-const OF_NOBODY = ROUTE_IDS.filter((id) => ![...ABOUT_THREADS, ...OF_ALL, 'threads/list', 'threads/grants'].includes(id))
+const ABOUT_THREADS = [...new Set(RUNTIME_ROUTES.filter((route) => route.thread !== undefined).map((route) => route.id))]
+const OF_NOBODY = RUNTIME_ROUTE_IDS.filter((id) => ![...ABOUT_THREADS, ...OF_ALL, 'threads/list', 'threads/grants'].includes(id))
 
 /** Everything to operators, foreign threads too; all that a policy can open to others is open to everybody. */
 export const OPEN_POLICY = JSON.stringify({

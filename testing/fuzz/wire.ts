@@ -7,7 +7,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type fc from 'fast-check'
 import { CODES, REASONS } from '../../src/core/reasons.ts'
-import { ROUTE_IDS } from '../../src/core/route/all-routes.ts'
+import { RUNTIME_ROUTE_IDS } from '../support/runtime-routes.ts'
 import type { Transport } from '../../src/core/route/transport.ts'
 import { dial } from '../support/dial.ts'
 import { startTestGateway, type ConfigTree } from '../support/gateway.ts'
@@ -62,7 +62,7 @@ const POLICY = JSON.stringify({
     { routes: OWN_THREADS, allow: ['signed-in'], threads: ['own'] },
     { routes: EVERYBODYS, allow: ['operator'] },
     {
-      routes: ROUTE_IDS.filter((id) => ![...ABOUT_THREADS, ...OWN_THREADS, ...EVERYBODYS].includes(id)),
+      routes: RUNTIME_ROUTE_IDS.filter((id) => ![...ABOUT_THREADS, ...OWN_THREADS, ...EVERYBODYS].includes(id)),
       allow: ['signed-in'],
     },
   ],
