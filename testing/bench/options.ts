@@ -36,7 +36,7 @@ Of requests, lists and streams:
 Of requests:
 
   --load     loads, separated by commas (default: all):
-${LOAD_NAMES.map((name) => `             ${name.padEnd(9)}${LOADS[name].title}`).join('\n')}
+${LOAD_NAMES.map((name) => `             ${name.padEnd(18)}${LOADS[name].title}`).join('\n')}
 
 Of streams:
 

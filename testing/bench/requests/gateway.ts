@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { startServing } from '../serving.ts'
+import { BASE, GRAPHS } from './loads.ts'
 import { ALL_OWNED, TOKEN_CACHE } from './people.ts'
 import type { Row, Setting } from './row.ts'
 import { ISSUER, ISSUER_KEY } from './tokens.ts'
@@ -76,7 +77,17 @@ function configuration({ upstreamPort, publicKeyFile }: Setting, { audit = false
     version: 1,
     listen: { host: '127.0.0.1', port: 0 },
     health: { host: '127.0.0.1', port: 0 },
-    upstream: { url: `http://127.0.0.1:${upstreamPort}`, basePath: '/api/copilotkit', transport: 'multi-route' },
+    upstream: { url: `http://127.0.0.1:${upstreamPort}`, basePath: BASE, transport: 'multi-route' },
+    // Its threads are those of the other upstream, so that one import serves both.
+    upstreams: {
+      graphs: {
+        kind: 'langgraph',
+        url: `http://127.0.0.1:${upstreamPort}`,
+        basePath: GRAPHS,
+        publicPath: GRAPHS,
+        scope: 'upstream',
+      },
+    },
     authentication: { tokenCache: TOKEN_CACHE, issuers: { [ISSUER_KEY]: { ...ISSUER, publicKeyFile } } },
     ownership: { store: 'sqlite:./ownership.db', unknownThread: 'claim' },
     limits: { newThreads: 'off', requests: 'off', grants: 'off', runs: 'off', streams: 'off' },

@@ -13,6 +13,9 @@ export interface Load {
 /** What all paths begin with. */
 export const BASE = '/api/copilotkit'
 
+/** What the paths of a LangGraph server begin with. */
+export const GRAPHS = '/graphs'
+
 /** Of the history that a run sends, in characters. */
 const MESSAGE = 1800
 
@@ -25,6 +28,9 @@ export const LOADS = {
   run: { title: 'run, 16 KB', make: (token) => [run(THREAD.threadId, token(ALICE), 16_000)] },
   'run-1mb': { title: 'run, 1 MB', make: (token) => [run(THREAD.threadId, token(ALICE), 1_000_000)] },
   list: { title: 'list of 1,000 threads', make: (token) => [get('/threads?agentId=default', token(ALICE))] },
+  'langgraph-state': { title: 'LangGraph: GET of a state, 1 KB', make: (token) => [getState(token(ALICE))] },
+  'langgraph-run': { title: 'LangGraph: run, 16 KB', make: (token) => [graphRun(token(ALICE), 16_000)] },
+  'langgraph-search': { title: 'LangGraph: search, 10 of 500 threads', make: (token) => [search(token(ALICE))] },
   mix: { title: '500 users, 5,000 threads, 80 % GET and 20 % run', make: mix },
 } as const satisfies Record<string, Load>
 
@@ -38,20 +44,40 @@ export const LOAD_NAMES = Object.keys(LOADS) as readonly LoadName[]
  * @param bytes about so large is its body
  */
 export function run(threadId: string, token: string, bytes: number): Buffer {
-  const messages = Array.from({ length: Math.max(1, Math.round(bytes / (MESSAGE + 45))) }, (_, at) => ({
-    id: `m${at}`,
-    role: at % 2 === 0 ? 'user' : 'assistant',
-    content: 'x'.repeat(MESSAGE),
-  }))
+  const messages = historyOf(bytes).map((message, at) => ({ ...message, role: at % 2 === 0 ? 'user' : 'assistant' }))
   const input = { threadId, runId: 'r-1', state: {}, messages, tools: [], context: [], forwardedProps: {} }
-  const body = JSON.stringify(input)
+  return post(`${BASE}/agent/default/run`, token, input)
+}
+
+function historyOf(bytes: number): readonly { readonly id: string; readonly content: string }[] {
+  const length = Math.max(1, Math.round(bytes / (MESSAGE + 45)))
+  return Array.from({ length }, (_, at) => ({ id: `m${at}`, content: 'x'.repeat(MESSAGE) }))
+}
+
+function getState(token: string): Buffer {
+  return Buffer.from(head('GET', `${GRAPHS}/threads/${THREAD.threadId}/state`, token, ''))
+}
+
+/** As the client of the LangGraph SDK sends it. */
+function graphRun(token: string, bytes: number): Buffer {
+  const messages = historyOf(bytes).map((message, at) => ({ ...message, type: at % 2 === 0 ? 'human' : 'ai' }))
+  const run = { input: { messages }, stream_mode: ['values', 'messages'], assistant_id: 'default', on_disconnect: 'cancel' }
+  return post(`${GRAPHS}/threads/${THREAD.threadId}/runs/stream`, token, run)
+}
+
+function search(token: string): Buffer {
+  return post(`${GRAPHS}/threads/search`, token, { limit: 10, offset: 0 })
+}
+
+function post(path: string, token: string, value: object): Buffer {
+  const body = JSON.stringify(value)
   const more = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
-  return Buffer.from(`${head('POST', '/agent/default/run', token, more)}${body}`)
+  return Buffer.from(`${head('POST', path, token, more)}${body}`)
 }
 
 /** A GET. @param path what follows {@link BASE} */
 export function get(path: string, token: string): Buffer {
-  return Buffer.from(head('GET', path, token, ''))
+  return Buffer.from(head('GET', `${BASE}${path}`, token, ''))
 }
 
 function getMessages(threadId: string, token: string): Buffer {
@@ -59,7 +85,7 @@ function getMessages(threadId: string, token: string): Buffer {
 }
 
 function head(method: string, path: string, token: string, more: string): string {
-  return `${method} ${BASE}${path} HTTP/1.1\r\nhost: gateway.test\r\nauthorization: Bearer ${token}\r\n${more}\r\n`
+  return `${method} ${path} HTTP/1.1\r\nhost: gateway.test\r\nauthorization: Bearer ${token}\r\n${more}\r\n`
 }
 
 function mix(token: (subject: string) => string): readonly Buffer[] {

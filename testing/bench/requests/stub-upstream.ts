@@ -5,8 +5,8 @@
 import { createServer, type AddressInfo } from 'node:net'
 import type { Ready } from '../processes.ts'
 import { makeReader } from './framing.ts'
-import { LISTED } from './people.ts'
-import { listBody, MANY_AGENT, MANY_BODY } from './thread-lists.ts'
+import { ALICE, LISTED, THREAD } from './people.ts'
+import { CREATED, listBody, MANY_AGENT, MANY_BODY } from './thread-lists.ts'
 
 /** Tells the gateway that this is a runtime, with both routes and lists. */
 const INFO = jsonAnswer({
@@ -20,6 +20,22 @@ const INFO = jsonAnswer({
 const MESSAGES = jsonAnswer({
   messages: Array.from({ length: 6 }, (_, at) => ({ id: `m${at}`, role: 'user', content: 'y'.repeat(120) })),
 })
+
+/** 1 KB. */
+const STATE = jsonAnswer({
+  values: { messages: Array.from({ length: 6 }, (_, at) => ({ id: `m${at}`, type: 'human', content: 'y'.repeat(100) })) },
+  next: [],
+  tasks: [],
+  metadata: {},
+  checkpoint: { thread_id: THREAD.threadId, checkpoint_id: '1ef4f797-8335-6428-8001-8a1503f9b875', checkpoint_ns: '' },
+})
+
+/** Ten of Alice's, as a LangGraph server writes them. */
+const FOUND = jsonAnswer(
+  LISTED.filter(({ subject }) => subject === ALICE)
+    .slice(0, 10)
+    .map(({ threadId }) => ({ thread_id: threadId, created_at: CREATED, updated_at: CREATED, metadata: {}, status: 'idle' })),
+)
 
 const LIST = answer(Buffer.from(listBody(LISTED, 'default', () => null)))
 
@@ -59,6 +75,9 @@ function eventsAnswer(body: string): Buffer {
 function answerTo(head: string): Buffer {
   const [, path = '', query = ''] = /^\S+ ([^ ?]+)(\S*)/.exec(head) ?? []
   if (path.endsWith('/messages')) return MESSAGES
+  if (path.endsWith('/state')) return STATE
+  if (path.endsWith('/runs/stream')) return EVENTS
+  if (path.endsWith('/threads/search')) return FOUND
   if (path.endsWith('/run')) return EVENTS
   if (path.endsWith('/v1/traces')) return TRACES
   if (path.endsWith('/threads')) return query.includes(`agentId=${MANY_AGENT}`) ? MANY_LIST : LIST

@@ -1,7 +1,8 @@
 /** Lists of threads, as the runtime writes them. */
 import { MANY, type Owned } from './people.ts'
 
-const CREATED = '2026-01-01T00:00:00.000Z'
+/** When every thread was made. */
+export const CREATED = '2026-01-01T00:00:00.000Z'
 
 /**
  * The body of a list.
