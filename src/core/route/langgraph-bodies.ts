@@ -187,15 +187,36 @@ function* inputPassing(
   rules: MessageRules,
   dropped: string[],
 ): Steps<Json | Refusal> {
+  if (actsAsCommand(whole)) return refuse('command-not-allowed')
   if (!isObject(whole)) {
-    if (whole === null || input === 'all') return whole
-    dropped.push(place)
-    return null
+    if (whole !== null && input !== 'all') {
+      dropped.push(place)
+      return null
+    }
+    // A graph whose whole state is a list of messages takes it without a name.
+    return Array.isArray(whole) ? yield* messagesPassing(whole as readonly Json[], rules, dropped) : whole
   }
   const part = input === 'all' ? whole : only(whole, [...input], place, dropped)
   if (!isObject(part) || part['messages'] === undefined) return part
   const given = part['messages']
   const list = Array.isArray(given) ? (given as readonly Json[]) : [given]
+  const messages = yield* messagesPassing(list, rules, dropped)
+  if (isRefusal(messages)) return messages
+  return messages === list ? part : { ...part, messages }
+}
+
+/** `input` is a command to the server if it looks like one, although `command` says nothing (`isCommand` of LangGraph). */
+function actsAsCommand(value: Json): boolean {
+  return Array.isArray(value) ? (value as readonly Json[]).some(isMarked) : isMarked(value)
+}
+
+/** LangGraph takes a value for one of its own objects, such as a command or a channel's new value, by such a member. */
+function isMarked(value: Json): boolean {
+  return isObject(value) && (value['lg_name'] !== undefined || value['__overwrite__'] !== undefined)
+}
+
+/** @returns the same list if all of it passes */
+function* messagesPassing(list: readonly Json[], rules: MessageRules, dropped: string[]): Steps<readonly Json[] | Refusal> {
   const kept: Json[] = []
   for (const [at, message] of list.entries()) {
     if (at % MESSAGES_AT_ONCE === MESSAGES_AT_ONCE - 1) yield
@@ -205,7 +226,7 @@ function* inputPassing(
     else dropped.push(`messages[${roles.find((role) => !rules.roles.has(role)) ?? ''}]`)
   }
   if (rules.most !== 'off' && kept.length > rules.most) return refuse('messages-too-many')
-  return kept.length === list.length ? part : { ...part, messages: kept }
+  return kept.length === list.length ? list : kept
 }
 
 const ROLE_OF_TYPE: Readonly<Record<string, string>> = {
@@ -228,12 +249,14 @@ const ROLE_OF_TYPE: Readonly<Record<string, string>> = {
 function rolesOf(message: Json): readonly string[] {
   if (typeof message === 'string') return ['user']
   if (Array.isArray(message)) return known([message[0] as Json])
-  if (!isObject(message)) return []
+  if (!isObject(message) || isMarked(message)) return []
   const { type, role, id, lc } = message
-  // A serialised message: `{ lc: 1, type: 'constructor', id: [..., 'HumanMessage'], kwargs }`.
-  if (lc !== undefined || type === 'constructor') return Array.isArray(id) ? known([id.at(-1) as Json]) : []
-  const said = [type, role].filter((one) => one !== undefined && one !== null) as readonly Json[]
-  return known(said)
+  // A serialised message: `{ lc: 1, type: 'constructor', id: [..., 'HumanMessage'], kwargs }`. A role beside it would win.
+  const isSerialised = lc !== undefined || type === 'constructor'
+  const names = isSerialised
+    ? [Array.isArray(id) ? (id.at(-1) as Json) : null, type === 'constructor' ? null : type, role]
+    : [type, role]
+  return known(names.filter((one) => one !== undefined && one !== null))
 }
 
 function known(names: readonly Json[]): readonly string[] {
