@@ -112,7 +112,7 @@ export const LANGGRAPH_ROUTES: readonly Route[] = [
     mayWrite: true,
     largeBody: true,
   }),
-  route('langgraph/runs/create', 'POST', 'threads/:threadId/runs', RUN),
+  route('langgraph/runs/create', 'POST', 'threads/:threadId/runs', { ...RUN, answersEarly: true }),
   route('langgraph/runs/create', 'POST', 'threads/:threadId/runs/stream', { ...RUN, streams: true }),
   // These two hold their connection until the run is over, as streams do.
   route('langgraph/runs/create', 'POST', 'threads/:threadId/runs/wait', { ...RUN, streams: true }),

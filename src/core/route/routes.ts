@@ -58,6 +58,8 @@ export interface Route {
   readonly beforeConfirmed?: true
   /** A LangGraph server keeps a suggestion as it keeps a run. */
   readonly mayWrite?: true
+  /** The answer to the run is over before the run is. */
+  readonly answersEarly?: true
   readonly deletesThread?: true
   /** The route revokes a grant: a grantee with any right may revoke their own. */
   readonly leave?: true

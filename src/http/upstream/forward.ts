@@ -228,7 +228,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     // A recording cannot be read again for another decision.
     if (!isOutdated || payload.kind === 'stream') onDecided()
     if (result.outcome === 'answered') {
-      if (endRun !== null) result.body.onOver = (how) => endRun(how === 'whole' ? 'over' : 'unknown')
+      const { answersEarly } = permit.descriptor.route
+      if (endRun !== null) result.body.onOver = (how) => endRun(how === 'whole' && answersEarly !== true ? 'over' : 'unknown')
       return deliverTo(owner, result, request)
     }
     if (payload.kind !== 'stream') return isOutdated ? 'outdated' : failed(result, exchange)
