@@ -177,7 +177,7 @@ function decideUnknown(
   const known = facts.record !== null && facts.record?.seen !== true
   if (known || facts.unknownThread === 'claim') return new MadePermit(MAKING, descriptor, principal, rule, begin)
   if (facts.unknownThread === 'deny') return refusedBy(rules, route, 'thread-unknown')
-  if (unknownThread === 'create') return new MadePermit(MAKING, descriptor, principal, rule, begin)
+  if (descriptor.isNamedHere === true) return new MadePermit(MAKING, descriptor, principal, rule, begin)
   if (facts.upstreamHistory === undefined) return { outcome: 'needs', fact: 'upstreamHistory', rule }
   if (facts.upstreamHistory !== 'none') return refusedBy(rules, route, 'thread-has-history')
   return new MadePermit(MAKING, descriptor, principal, rule, begin)

@@ -27,6 +27,8 @@ export interface RouteDescriptor {
   readonly ownerOnly?: true
   /** The user whose own grant the body revokes; absent if the body names a group. */
   readonly leaver?: string
+  /** True if the gateway named the thread: the upstream cannot have one of that id. */
+  readonly isNamedHere?: true
   /** What the body answers; absent if it answers no interrupt. */
   readonly answers?: readonly InterruptAnswer[]
 }

@@ -45,7 +45,8 @@ export interface Route {
   /**
    * What happens on an unowned thread, where a rule opens it: the request claims it (`claim`, `create`), is sent without a claim
    * (`try`), or is answered as for a new thread without asking the upstream (`empty`). `create`: the upstream is told to refuse
-   * an id that it has, so it need not be asked for a history. Absent: the thread counts as foreign.
+   * an id that it has. It is asked for a history nevertheless: a caller who leaves before its refusal keeps an unconfirmed row,
+   * by which a second request would take the thread. Absent: the thread counts as foreign.
    */
   readonly unknownThread?: 'claim' | 'create' | 'try' | 'empty'
   /** The answer names a new thread, which becomes the caller's. */

@@ -324,7 +324,7 @@ function checkBody(
   hold.source = source
   return {
     outcome: 'read',
-    descriptor: ids.descriptor,
+    descriptor: isUnnamed ? { ...ids.descriptor, isNamedHere: true } : ids.descriptor,
     forget: hold.forget,
     release: hold.release,
     write(policy, most) {
