@@ -9,6 +9,7 @@ import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
 import { refuse, type Refusal } from '../../core/reasons.ts'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { ROUTES_OF } from '../../core/route/all-routes.ts'
+import { isUuid } from '../../core/route/ids.ts'
 import type { Route } from '../../core/route/routes.ts'
 import type { ListStore, ListWindow } from '../../store/port/lists.ts'
 import type { AnswerMemory } from '../lists/answer-memory.ts'
@@ -57,7 +58,8 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
   const readable = async (principal: Principal, asked: ReadonlySet<string> | null): Promise<readonly string[] | null> => {
     const candidates = await candidatesFor(principal)
     if (candidates === null) return null
-    const ids = [...candidates].filter((id) => asked === null || asked.has(id))
+    // The server refuses a whole search for one id that is no UUID, which an imported thread may have.
+    const ids = [...candidates].filter((id) => isUuid(id) && (asked === null || asked.has(id)))
     const own: string[] = []
     for (let at = 0; at < ids.length; at += AT_ONCE) {
       if (at > 0) await turn()
