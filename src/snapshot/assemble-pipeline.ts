@@ -147,7 +147,7 @@ function bindUpstream(
   // A client that joins a run of a LangGraph server again says which event it had last.
   const forward = mount.api === 'langgraph' ? [...named, 'last-event-id'] : named
   const { forwardAuthorization, forwardCookies } = mount
-  const headerRules = { server: headers, forward, forwardAuthorization, forwardCookies }
+  const headerRules = { server: headers, forward, blanks: mount.api === 'langgraph', forwardAuthorization, forwardCookies }
   const identity = settings.identity.headersTo(mount)
   const settlement = makeSettlement(store, scope, clock, metrics, log, observing ? store : null)
   const forwarder = makeForwarder({

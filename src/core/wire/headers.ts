@@ -93,6 +93,8 @@ export interface UpstreamHeaderRules {
   /** In lower case, as are the names in `forward`. */
   readonly server: Readonly<Record<string, string>>
   readonly forward: readonly string[]
+  /** Whether a name of `forward` that the caller does not send is sent empty: else the upstream may use an earlier value. */
+  readonly blanks?: boolean
   readonly forwardAuthorization: boolean
   /** Names of credential cookies, which were verified. Others could name another user to the upstream. */
   readonly forwardCookies: readonly string[]
@@ -113,9 +115,10 @@ export function upstreamHeaders(
     for (const name of names) {
       // These two have separate rules, whatever else names them.
       if (name === 'authorization' || name === 'content-type') continue
-      if (names === rules.forward && passing !== null && !passing.has(name)) continue
-      const values = lines.get(name)
+      const passes = names !== rules.forward || passing === null || passing.has(name)
+      const values = passes ? lines.get(name) : undefined
       if (values !== undefined) headers[name] = values.length === 1 ? (values[0] as string) : values.join(', ')
+      else if (rules.blanks === true && name.startsWith('x-')) headers[name] = ''
     }
   }
   const authorization = lines.get('authorization')?.[0]

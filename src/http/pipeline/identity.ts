@@ -1,6 +1,7 @@
 /** Tells the upstream who the caller is, by headers that no caller can send and a signed assertion (docs/how-to/connect/agents.md). */
 import { createHash, createPrivateKey, createPublicKey, randomUUID, type KeyObject } from 'node:crypto'
 import { createSigner } from 'fast-jwt'
+import type { UpstreamApi } from '../../core/route/all-routes.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 
@@ -20,6 +21,8 @@ export interface AssertionRules {
 }
 
 export interface AssertionTarget {
+  /** A LangGraph server keeps the headers of each run for the later runs of its thread, which may be another user's. */
+  readonly api?: UpstreamApi
   /** `''` for `upstream`. */
   readonly scope: string
   readonly assertionAudience: string | undefined
@@ -42,22 +45,28 @@ const TYPE = 'threadwarden+jwt'
 export function makeIdentity(names: IdentityHeaderNames, rules: AssertionRules | null, clock: () => number): Identity {
   const assert = rules === null ? null : makeAssert(rules, clock)
   // A principal is the same object as long as their credential is remembered.
-  const known = new WeakMap<Principal, Readonly<Record<string, string>>>()
-  const ofPrincipal = (principal: Principal): Readonly<Record<string, string>> => {
-    let headers = known.get(principal)
-    if (headers === undefined) known.set(principal, (headers = identityHeaders(names, principal)))
-    return headers
+  const remembered = (isWhole: boolean): ((principal: Principal) => Readonly<Record<string, string>>) => {
+    const known = new WeakMap<Principal, Readonly<Record<string, string>>>()
+    return (principal) => {
+      let headers = known.get(principal)
+      if (headers === undefined) known.set(principal, (headers = identityHeaders(names, principal, isWhole)))
+      return headers
+    }
   }
+  const present = remembered(false)
+  const whole = remembered(true)
   return {
-    headersTo: (target = FIRST) =>
-      assert === null
-        ? ofPrincipal
-        : (principal, descriptor) => ({ ...ofPrincipal(principal), ...assert.headers(principal, descriptor, target) }),
+    headersTo(target = FIRST) {
+      const ofPrincipal = target.api === 'langgraph' ? whole : present
+      if (assert === null) return ofPrincipal
+      return (principal, descriptor) => ({ ...ofPrincipal(principal), ...assert.headers(principal, descriptor, target) })
+    },
     keySet: assert?.keySet ?? null,
   }
 }
 
-function identityHeaders(names: IdentityHeaderNames, principal: Principal): Readonly<Record<string, string>> {
+/** @param isWhole whether a part that the user lacks is sent empty */
+function identityHeaders(names: IdentityHeaderNames, principal: Principal, isWhole: boolean): Readonly<Record<string, string>> {
   const user = principal.kind === 'user' ? principal : undefined
   const values = {
     id: principal.id,
@@ -69,6 +78,7 @@ function identityHeaders(names: IdentityHeaderNames, principal: Principal): Read
   for (const [part, name] of Object.entries(names)) {
     const value = values[part as keyof typeof values]
     if (value !== undefined && value !== '') headers[name] = part === 'id' || part === 'name' ? inHeader(value) : value
+    else if (isWhole) headers[name] = ''
   }
   return headers
 }
