@@ -29,6 +29,8 @@ export interface RouteDescriptor {
   readonly leaver?: string
   /** True if the gateway named the thread: the upstream cannot have one of that id. */
   readonly isNamedHere?: true
+  /** True if the upstream may refuse the request after it has made the thread. */
+  readonly isInSteps?: true
   /** What the body answers; absent if it answers no interrupt. */
   readonly answers?: readonly InterruptAnswer[]
 }

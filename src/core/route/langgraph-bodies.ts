@@ -58,7 +58,9 @@ export function checkLangGraphBody(descriptor: RouteDescriptor, value: JsonObjec
   const { command } = value
   const answers = route.agent === 'body' && isObject(command) ? answersToCommand(command, keepsContent) : []
   if (answers === 'too-many') return refuse('interrupt-answers-too-many')
-  const about = { ...descriptor, ids }
+  // The server makes the thread, and refuses the steps then.
+  const isInSteps = route.unknownThread === 'create' && (value['supersteps'] ?? null) !== null
+  const about = { ...descriptor, ids, ...(isInSteps ? { isInSteps } : {}) }
   return { outcome: 'checked', descriptor: answers.length === 0 ? about : { ...about, answers } }
 }
 

@@ -58,7 +58,8 @@ export function makeSettlement(
       if (registration === null) return
       // An upstream that accepts another user's run does not show that the thread is the owner's.
       const settled = confirmed && principal.id === owner ? 'confirmed' : 'stays'
-      const outcome = certainlyNotStarted(result) ? 'not-started' : settled
+      const isLeft = descriptor.isInSteps === true && result.outcome === 'answered' && result.status !== 409
+      const outcome = certainlyNotStarted(result) && !isLeft ? 'not-started' : settled
       if (await store.settle(key, owner, registration, outcome)) metrics.claimed('released')
       return
     }
