@@ -3,6 +3,7 @@
  * Ends at the first counter-example, printed small, as a test to paste.
  */
 import { parseArgs } from 'node:util'
+import { RUNTIME } from '../testing/fuzz/case.ts'
 import { examine } from '../testing/fuzz/differential.ts'
 import { anyCase, runCase } from '../testing/fuzz/grammar.ts'
 import { examineRun } from '../testing/fuzz/nested-keys.ts'
@@ -50,7 +51,7 @@ function count(name: string, text: string): number {
   return Number(text)
 }
 
-async function follow(title: string, what: Omit<Run, 'onCase'>): Promise<Report> {
+async function follow<One>(title: string, what: Omit<Run<One>, 'onCase'>): Promise<Report> {
   const began = performance.now()
   let told = began
   const end = process.stderr.isTTY ? '\r' : '\n'
@@ -80,17 +81,23 @@ async function main(): Promise<number> {
   }
   const { cases, runs, wire: overSockets, seed } = options
   if (cases > 0) {
-    const report = await follow('in process', { arbitrary: anyCase, examine, cases, seed })
+    const report = await follow('in process', { subject: RUNTIME, arbitrary: anyCase, examine, cases, seed })
     if (report.counterExample !== null) return 1
   }
   if (runs > 0) {
-    const report = await follow('keys inside runs', { arbitrary: runCase, examine: examineRun, cases: runs, seed })
+    const report = await follow('keys inside runs', {
+      subject: RUNTIME,
+      arbitrary: runCase,
+      examine: examineRun,
+      cases: runs,
+      seed,
+    })
     if (report.counterExample !== null) return 1
   }
   if (overSockets === 0) return 0
   for (const [at, mount] of MOUNTS.entries()) {
     const wire = await startWire(mount)
-    const what = { arbitrary: wireCases(mount), examine: wire.examine, cases: overSockets, seed: seed + at }
+    const what = { subject: RUNTIME, arbitrary: wireCases(mount), examine: wire.examine, cases: overSockets, seed: seed + at }
     try {
       const report = await follow(`over sockets: ${mount.join(', ')}`, what)
       if (report.counterExample !== null) return 1

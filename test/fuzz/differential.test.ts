@@ -4,9 +4,8 @@
  */
 import { test } from 'tap'
 import { REASONS, type Code, type Reason } from '../../src/core/reasons.ts'
-import { RUNTIME_ROUTE_IDS } from '../../testing/support/runtime-routes.ts'
 import type { RouteId } from '../../src/core/route/routes.ts'
-import { TRANSPORT_PAIRS, type Pair } from '../../testing/fuzz/case.ts'
+import { RUNTIME, TRANSPORT_PAIRS, type Pair } from '../../testing/fuzz/case.ts'
 import { examine } from '../../testing/fuzz/differential.ts'
 import { anyCase, runCase } from '../../testing/fuzz/grammar.ts'
 import { examineRun } from '../../testing/fuzz/nested-keys.ts'
@@ -40,6 +39,10 @@ const ELSEWHERE: ReadonlySet<Reason> = new Set<Reason>([
   'grant-unknown',
   'grant-malformed',
   'grants-too-many',
+  // Only before a LangGraph server.
+  'path-id-invalid',
+  'run-unknown',
+  'checkpoint-foreign',
 ])
 
 const REACHABLE = (Object.keys(REASONS) as Reason[]).filter(
@@ -53,7 +56,7 @@ const exists = (id: RouteId, pair: Pair): boolean =>
 void test('the gateway refuses, or the real runtime resolves what it decided on', async (t) => {
   const seed = seedOfEnvironment()
   t.comment(`THREADWARDEN_FUZZ_SEED=${seed} makes the same cases again`)
-  const { tally, counterExample } = await run({ arbitrary: anyCase, examine, cases: CASES, seed })
+  const { tally, counterExample } = await run({ subject: RUNTIME, arbitrary: anyCase, examine, cases: CASES, seed })
   for (const line of tally.lines()) t.comment(line)
   for (const line of counterExample?.split('\n') ?? []) t.comment(line)
   t.equal(counterExample, null, `seed ${seed}`)
@@ -61,7 +64,7 @@ void test('the gateway refuses, or the real runtime resolves what it decided on'
 
   t.equal(tally.cases, CASES)
   for (const pair of TRANSPORT_PAIRS) {
-    for (const id of RUNTIME_ROUTE_IDS) {
+    for (const id of RUNTIME.routes) {
       const permitted = tally.permitted(id, pair)
       if (exists(id, pair)) t.ok(permitted > 0, `${pair}: cases on ${id} were permitted (seed ${seed})`)
       else t.equal(permitted, 0, `${pair}: no case on ${id} was permitted (seed ${seed})`)
@@ -73,7 +76,7 @@ void test('the gateway refuses, or the real runtime resolves what it decided on'
 
 void test('of the body of a run, exactly what AG-UI has leaves the gateway', async (t) => {
   const seed = seedOfEnvironment()
-  const { tally, counterExample } = await run({ arbitrary: runCase, examine: examineRun, cases: RUNS, seed })
+  const { tally, counterExample } = await run({ subject: RUNTIME, arbitrary: runCase, examine: examineRun, cases: RUNS, seed })
   for (const line of counterExample?.split('\n') ?? []) t.comment(line)
   t.equal(counterExample, null, `seed ${seed}`)
   t.equal(tally.served, RUNS)

@@ -8,7 +8,7 @@ import type { RouteId } from '../../src/core/route/routes.ts'
 import { TRANSPORTS } from '../../src/core/route/transport.ts'
 import { caseOf, ADAPTERS, type Case } from '../../testing/fuzz/case.ts'
 import { examine } from '../../testing/fuzz/differential.ts'
-import { hush } from '../../testing/fuzz/judge.ts'
+import { hush } from '../../testing/fuzz/hush.ts'
 
 /** What the gateway does; what the runtime would do, where that is something else. */
 type Row = readonly [one: Partial<Case> & Pick<Case, 'target'>, gateway: RouteId | Reason, runtime?: RouteId | null]

@@ -1,5 +1,6 @@
 /** Generated requests through a listener with TLS: what is true without TLS is true with it. */
 import { test } from 'tap'
+import { RUNTIME } from '../../testing/fuzz/case.ts'
 import { run, seedOfEnvironment } from '../../testing/fuzz/run.ts'
 import { MOUNTS, startWire, wireCases, type WireMount } from '../../testing/fuzz/wire.ts'
 import { secureFiles } from '../../testing/support/secure.ts'
@@ -14,7 +15,13 @@ for (const mount of [multi, single] as readonly WireMount[]) {
     const wire = await startWire(mount, secureFiles(t).listen())
     t.teardown(() => wire.close())
     t.comment(`THREADWARDEN_FUZZ_SEED=${seed} makes the same cases again`)
-    const { tally, counterExample } = await run({ arbitrary: wireCases(mount), examine: wire.examine, cases: CASES, seed })
+    const { tally, counterExample } = await run({
+      subject: RUNTIME,
+      arbitrary: wireCases(mount),
+      examine: wire.examine,
+      cases: CASES,
+      seed,
+    })
     for (const line of counterExample?.split('\n') ?? []) t.comment(line)
     t.equal(counterExample, null, `seed ${seed}`)
     if (counterExample === null) t.ok(tally.served > CASES / 12, `${tally.served} of ${CASES} cases reached the runtime`)

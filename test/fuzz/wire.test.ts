@@ -1,5 +1,6 @@
 /** Generated requests over real sockets, through a gateway as an operator starts it, to the real runtime. */
 import { test } from 'tap'
+import { RUNTIME } from '../../testing/fuzz/case.ts'
 import { run, seedOfEnvironment } from '../../testing/fuzz/run.ts'
 import { MOUNTS, startWire, wireCases } from '../../testing/fuzz/wire.ts'
 
@@ -13,7 +14,13 @@ for (const [at, mount] of MOUNTS.entries()) {
     t.teardown(() => wire.close())
     t.comment(`THREADWARDEN_FUZZ_SEED=${seed} makes the same cases again`)
     const arbitrary = wireCases(mount)
-    const { tally, counterExample } = await run({ arbitrary, examine: wire.examine, cases: CASES, seed: seed + at })
+    const { tally, counterExample } = await run({
+      subject: RUNTIME,
+      arbitrary,
+      examine: wire.examine,
+      cases: CASES,
+      seed: seed + at,
+    })
     for (const line of tally.lines()) t.comment(line)
     for (const line of counterExample?.split('\n') ?? []) t.comment(line)
     t.equal(counterExample, null, `seed ${seed}`)

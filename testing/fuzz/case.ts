@@ -2,8 +2,10 @@
  * A request as a hostile caller would write it, as plain data: what fast-check makes, what a counter-example prints, and
  * what stands in `fixed-cases.test.ts`.
  */
+import { ROUTES_OF } from '../../src/core/route/all-routes.ts'
 import { TRANSPORTS, type Transport } from '../../src/core/route/transport.ts'
 import type { HttpVersion } from './message.ts'
+import type { Subject } from './tally.ts'
 
 /** How the runtime is mounted; with a JSON parser before it, Express builds address and body in another way (runtime-behaviour.md, "Targets and ids"). */
 export const ADAPTERS = ['node', 'express', 'express with a JSON parser'] as const
@@ -73,12 +75,21 @@ export function pairOf(one: Case): Pair {
   return `${clientOf(one)} to ${one.upstream}`
 }
 
-/** Writes a case as it would stand in a test. */
-export function caseSource(one: Case): string {
+/** Cases that are put to the gateway and to the real runtime. */
+export const RUNTIME: Subject<Case> = {
+  file: 'test/fuzz/fixed-cases.test.ts',
+  source: (one) => caseSource('caseOf', one, USUAL),
+  routes: ROUTES_OF.runtime.map(({ id }) => id),
+  groups: { title: 'transport of the caller and of the upstream', names: TRANSPORT_PAIRS },
+  averted: 'of which the runtime would have served',
+}
+
+/** Writes a case as the call of a function that adds what is usual. */
+export function caseSource(make: string, one: object, usual: object): string {
   const unusual = Object.entries(one).filter(
-    ([key, value]) => JSON.stringify(value) !== JSON.stringify((USUAL as Record<string, unknown>)[key]),
+    ([key, value]) => JSON.stringify(value) !== JSON.stringify((usual as Record<string, unknown>)[key]),
   )
-  return `caseOf({ ${unusual.map(([key, value]) => `${key}: ${literal(value)}`).join(', ')} })`
+  return `${make}({ ${unusual.map(([key, value]) => `${key}: ${literal(value)}`).join(', ')} })`
 }
 
 /** The bytes of the body. */

@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import type { Transport } from '../../src/core/route/transport.ts'
-import { bodyBytes, clientOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Pair, type Place } from './case.ts'
+import { bodyBytes, clientOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { differences, isMisread, keysOf, print, SENT, WRITTEN } from './differences.ts'
 import { makeGateUnderTest, reachFaults, type Outcome } from './gate-under-test.ts'
 import { memberOf, type Resolution } from './handed-on.ts'
@@ -16,18 +16,7 @@ import type { Written } from './message.ts'
 import { NEVER_SENT, repeatedKey } from './other-readers.ts'
 import { closedMember } from './run-shape.ts'
 import { shapeFaults } from './sent-shape.ts'
-
-/** What came of a case. */
-export interface Finding {
-  /** The route that was permitted and served, or why it was not. */
-  readonly outcome: string
-  readonly pair: Pair
-  readonly permitted: boolean
-  /** What the runtime would have served, had the request reached it as it was written. */
-  readonly asWritten: string | undefined
-  /** How the property is broken; empty where it holds. */
-  readonly faults: readonly string[]
-}
+import type { Finding } from './tally.ts'
 
 /** Answers that need no upstream: a preflight, and a connect to a thread that nobody owns. */
 const ANSWERED_HERE = 'answered by the gateway'
@@ -47,7 +36,7 @@ export async function examine(one: Case): Promise<Finding> {
   const averted = sent === undefined && typeof asWritten === 'number' ? await readAsWritten(one, one.upstream) : asWritten
   return {
     outcome: outcome.descriptor?.route.id ?? (outcome.reason === 'permitted' ? ANSWERED_HERE : outcome.reason),
-    pair: pairOf(one),
+    group: pairOf(one),
     permitted: sent !== undefined,
     asWritten: typeof averted === 'number' ? undefined : averted.route.method,
     faults: outcome.sent.length > 1 ? ['it was sent more than once'] : faults,

@@ -1,7 +1,7 @@
 /** The property: of the body of a run, exactly what AG-UI has leaves the gateway (testing/fuzz/run-shape.ts), at every level. */
 import { isDeepStrictEqual } from 'node:util'
 import { bodyBytes, pairOf, PLACES, type Case } from './case.ts'
-import type { Finding } from './differential.ts'
+import type { Finding } from './tally.ts'
 import { makeGateUnderTest } from './gate-under-test.ts'
 import { memberOf } from './handed-on.ts'
 import { print } from './differences.ts'
@@ -14,7 +14,7 @@ export async function examineRun(one: Case): Promise<Finding> {
   const [sent] = outcome.sent
   return {
     outcome: sent === undefined ? outcome.reason : (outcome.descriptor?.route.id ?? outcome.reason),
-    pair: pairOf(one),
+    group: pairOf(one),
     permitted: sent !== undefined,
     asWritten: undefined,
     faults: sent === undefined ? [`refused: ${outcome.reason}`] : faultsIn(one, JSON.parse(String(Buffer.from(sent.body ?? [])))),

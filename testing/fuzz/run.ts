@@ -1,9 +1,7 @@
 /** Runs a property over many cases, and reports how it went: the counts, or a counter-example shrunk to be pasted. */
 import fc from 'fast-check'
-import { caseSource, type Case } from './case.ts'
-import type { Finding } from './differential.ts'
-import { hush } from './judge.ts'
-import { makeTally, type Tally } from './tally.ts'
+import { hush } from './hush.ts'
+import { makeTally, type Finding, type Subject, type Tally } from './tally.ts'
 
 /** How a run went. */
 export interface Report {
@@ -14,9 +12,10 @@ export interface Report {
 }
 
 /** What to run. */
-export interface Run {
-  readonly arbitrary: fc.Arbitrary<Case>
-  readonly examine: (one: Case) => Promise<Finding>
+export interface Run<One> {
+  readonly subject: Subject<One>
+  readonly arbitrary: fc.Arbitrary<One>
+  readonly examine: (one: One) => Promise<Finding>
   readonly cases: number
   readonly seed: number
   /** Called after each case. */
@@ -24,8 +23,8 @@ export interface Run {
 }
 
 /** Runs. Cases are made one after the other, so a seed makes the same ones again. */
-export async function run({ arbitrary, examine, cases, seed, onCase }: Run): Promise<Report> {
-  const tally = makeTally()
+export async function run<One>({ subject, arbitrary, examine, cases, seed, onCase }: Run<One>): Promise<Report> {
+  const tally = makeTally(subject)
   const speak = hush()
   try {
     const details = await fc.check(
@@ -38,14 +37,19 @@ export async function run({ arbitrary, examine, cases, seed, onCase }: Run): Pro
       { numRuns: cases, seed },
     )
     const smallest = details.counterexample?.[0]
-    const counterExample = smallest === undefined ? null : await describe(smallest, examine, seed)
+    const counterExample = smallest === undefined ? null : await describe(smallest, subject, examine, seed)
     return { tally, seed, counterExample }
   } finally {
     speak()
   }
 }
 
-async function describe(one: Case, examine: Run['examine'], seed: number): Promise<string> {
+async function describe<One>(
+  one: One,
+  { file, source }: Subject<One>,
+  examine: Run<One>['examine'],
+  seed: number,
+): Promise<string> {
   const faults = await examine(one).then(
     (finding) => finding.faults,
     (error: unknown) => [String(error)],
@@ -53,10 +57,10 @@ async function describe(one: Case, examine: Run['examine'], seed: number): Promi
   return [
     ...faults,
     '',
-    `seed ${seed}; for test/fuzz/fixed-cases.test.ts:`,
+    `seed ${seed}; for ${file}:`,
     '',
     `void test(${JSON.stringify(faults[0] ?? 'it is not always so')}, async (t) => {`,
-    `  t.same((await examine(${caseSource(one)})).faults, [])`,
+    `  t.same((await examine(${source(one)})).faults, [])`,
     '})',
   ].join('\n')
 }

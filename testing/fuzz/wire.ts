@@ -14,10 +14,11 @@ import { startTestGateway, type ConfigTree } from '../support/gateway.ts'
 import { makeSigner } from '../support/tokens.ts'
 import { caseOf, headerPairs, pairOf, PLACES, type Adapter, type Case, type Place } from './case.ts'
 import { differences, SENT } from './differences.ts'
-import type { Finding } from './differential.ts'
+import type { Finding } from './tally.ts'
 import { FOREIGN, LIMITS, LISTED_ORIGIN, makeGateUnderTest, reachFaults, type Outcome } from './gate-under-test.ts'
 import { casesFor } from './grammar.ts'
-import { hush, mountRuntime, type Verdict } from './judge.ts'
+import { hush } from './hush.ts'
+import { mountRuntime, type Verdict } from './judge.ts'
 
 /** Gateway and runtime, listening. */
 export interface Wire {
@@ -163,7 +164,7 @@ export async function startWire([adapter, place, upstream]: WireMount, config: C
           : expected.reason === 'permitted'
             ? `answered ${answer.status}`
             : expected.reason,
-        pair: pairOf(withToken),
+        group: pairOf(withToken),
         permitted: served,
         asWritten: undefined,
         faults: faultsOf(expected, answer),

@@ -10,7 +10,8 @@ import { upstreamTarget } from '../../../src/core/route/transport.ts'
 import { findMount, readTarget, type Target } from '../../../src/core/route/target.ts'
 import { PLACES } from '../case.ts'
 import { differences, SENT, WRITTEN } from '../differences.ts'
-import { hush, makeJudge } from '../judge.ts'
+import { hush } from '../hush.ts'
+import { makeJudge } from '../judge.ts'
 
 // oxfmt-ignore
 export const words = [
