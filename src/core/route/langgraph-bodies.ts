@@ -1,7 +1,7 @@
 /** What a body to a LangGraph server may say: which thread, assistant and options (docs/reference/langgraph-routes.md, "Bodies"). */
 import { isObject, type Json, type JsonObject } from '../json/read.ts'
 import type { Steps } from '../json/steps.ts'
-import { isRefusal, refuse, type Refusal } from '../reasons.ts'
+import { refuse, type Refusal } from '../reasons.ts'
 import type { RouteDescriptor } from './classify.ts'
 import { isAgentId, isThreadId } from './ids.ts'
 import { answersToCommand } from './interrupt-answers.ts'
@@ -103,10 +103,10 @@ export function* passingLangGraph(
       isWhole = false
       continue
     }
-    const passes = yield* memberPassing(route, key, part, rules, messages, dropped)
-    if (isRefusal(passes)) return passes
-    body[key] = passes
-    isWhole &&= passes === part
+    const member = yield* memberPassing(route, key, part, rules, messages, dropped)
+    if (member.outcome === 'refused') return member
+    body[key] = member.value
+    isWhole &&= member.value === part
   }
   if (isNewThread === true && route.unknownThread === 'create' && body['if_exists'] !== 'raise') {
     body['if_exists'] = 'raise'
@@ -119,6 +119,13 @@ function isOption(key: string): boolean {
   return (RUN_OPTIONS as readonly string[]).includes(key)
 }
 
+/** In an object of its own: what a caller sends may look like a refusal. */
+type Member = { readonly outcome: 'passes'; readonly value: Json } | Refusal
+
+function passes(value: Json): Member {
+  return { outcome: 'passes', value }
+}
+
 function* memberPassing(
   route: Route,
   key: string,
@@ -126,23 +133,23 @@ function* memberPassing(
   rules: LangGraphRules,
   messages: MessageRules,
   dropped: string[],
-): Steps<Json | Refusal> {
+): Steps<Member> {
   switch (key) {
     case 'checkpoint':
-      return only(part, ['checkpoint_id', 'checkpoint_ns', 'checkpoint_map'], key, dropped)
+      return passes(only(part, ['checkpoint_id', 'checkpoint_ns', 'checkpoint_map'], key, dropped))
     case 'command':
       return commandPassing(part, rules)
     case 'config':
       return configPassing(part, rules, dropped)
     case 'metadata':
       return route.unknownThread === undefined && route.id !== 'langgraph/threads/update'
-        ? part
-        : metadataPassing(route, part, dropped)
+        ? passes(part)
+        : passes(metadataPassing(route, part, dropped))
     case 'input':
     case 'values':
       return yield* inputPassing(key, part, rules.input, messages, dropped)
     default:
-      return part
+      return passes(part)
   }
 }
 
@@ -154,29 +161,29 @@ function only(part: Json, keys: readonly string[], place: string, dropped: strin
   return Object.fromEntries(Object.entries(part).filter(([key]) => keys.includes(key)))
 }
 
-function commandPassing(part: Json, { command }: LangGraphRules): Json | Refusal {
-  if (!isObject(part)) return part === null ? part : refuse('command-not-allowed')
+function commandPassing(part: Json, { command }: LangGraphRules): Member {
+  if (!isObject(part)) return part === null ? passes(part) : refuse('command-not-allowed')
   const named = Object.entries(part).filter(([, value]) => value !== null)
-  return named.every(([key]) => command.has(key)) ? part : refuse('command-not-allowed')
+  return named.every(([key]) => command.has(key)) ? passes(part) : refuse('command-not-allowed')
 }
 
-function configPassing(part: Json, { configurable }: LangGraphRules, dropped: string[]): Json | Refusal {
-  if (!isObject(part)) return part
+function configPassing(part: Json, { configurable }: LangGraphRules, dropped: string[]): Member {
+  if (!isObject(part)) return passes(part)
   const config = only(part, ['tags', 'recursion_limit', 'configurable'], 'config', dropped) as JsonObject
   const own = config['configurable']
-  if (!isObject(own)) return config
+  if (!isObject(own)) return passes(config)
   return Object.keys(own).every((name) => configurable.has(name) && !isReservedConfigurable(name))
-    ? config
+    ? passes(config)
     : refuse('configurable-not-allowed')
 }
 
 function metadataPassing(route: Route, part: Json, dropped: string[]): Json {
   if (!isObject(part)) return part
-  const passes = (name: string): boolean =>
+  const isKept = (name: string): boolean =>
     !(IDS_IN_METADATA.has(name) || /^(?:langgraph_|__)/.test(name)) || (name === 'graph_id' && route.unknownThread === 'create')
-  const strange = Object.keys(part).filter((name) => !passes(name))
+  const strange = Object.keys(part).filter((name) => !isKept(name))
   for (const name of strange) dropped.push(`metadata.${name}`)
-  return strange.length === 0 ? part : Object.fromEntries(Object.entries(part).filter(([name]) => passes(name)))
+  return strange.length === 0 ? part : Object.fromEntries(Object.entries(part).filter(([name]) => isKept(name)))
 }
 
 const MESSAGES_AT_ONCE = 256
@@ -188,23 +195,23 @@ function* inputPassing(
   input: LangGraphRules['input'],
   rules: MessageRules,
   dropped: string[],
-): Steps<Json | Refusal> {
+): Steps<Member> {
   if (actsAsCommand(whole)) return refuse('command-not-allowed')
   if (!isObject(whole)) {
     if (whole !== null && input !== 'all') {
       dropped.push(place)
-      return null
+      return passes(null)
     }
     // A graph whose whole state is a list of messages takes it without a name.
-    return Array.isArray(whole) ? yield* messagesPassing(whole as readonly Json[], rules, dropped) : whole
+    return Array.isArray(whole) ? yield* messagesPassing(whole as readonly Json[], rules, dropped) : passes(whole)
   }
   const part = input === 'all' ? whole : only(whole, [...input], place, dropped)
-  if (!isObject(part) || part['messages'] === undefined) return part
+  if (!isObject(part) || part['messages'] === undefined) return passes(part)
   const given = part['messages']
   const list = Array.isArray(given) ? (given as readonly Json[]) : [given]
   const messages = yield* messagesPassing(list, rules, dropped)
-  if (isRefusal(messages)) return messages
-  return messages === list ? part : { ...part, messages }
+  if (messages.outcome === 'refused') return messages
+  return passes(messages.value === list ? part : { ...part, messages: messages.value })
 }
 
 /** `input` is a command to the server if it looks like one, although `command` says nothing (`isCommand` of LangGraph). */
@@ -218,7 +225,7 @@ function isMarked(value: Json): boolean {
 }
 
 /** @returns the same list if all of it passes */
-function* messagesPassing(list: readonly Json[], rules: MessageRules, dropped: string[]): Steps<readonly Json[] | Refusal> {
+function* messagesPassing(list: readonly Json[], rules: MessageRules, dropped: string[]): Steps<Member> {
   const kept: Json[] = []
   for (const [at, message] of list.entries()) {
     if (at % MESSAGES_AT_ONCE === MESSAGES_AT_ONCE - 1) yield
@@ -228,7 +235,7 @@ function* messagesPassing(list: readonly Json[], rules: MessageRules, dropped: s
     else dropped.push(`messages[${roles.find((role) => !rules.roles.has(role)) ?? ''}]`)
   }
   if (rules.most !== 'off' && kept.length > rules.most) return refuse('messages-too-many')
-  return kept.length === list.length ? list : kept
+  return passes(kept.length === list.length ? list : kept)
 }
 
 const ROLE_OF_TYPE: Readonly<Record<string, string>> = {
