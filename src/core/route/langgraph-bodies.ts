@@ -145,6 +145,8 @@ function* memberPassing(
       return route.unknownThread === undefined && route.id !== 'langgraph/threads/update'
         ? passes(part)
         : passes(metadataPassing(route, part, dropped))
+    case 'webhook':
+      return part === null || isWebhook(part) ? passes(part) : refuse('run-option-not-allowed')
     case 'input':
     case 'values':
       return yield* inputPassing(key, part, rules.input, messages, dropped)
@@ -175,6 +177,11 @@ function configPassing(part: Json, { configurable }: LangGraphRules, dropped: st
   return Object.keys(own).every((name) => configurable.has(name) && !isReservedConfigurable(name))
     ? passes(config)
     : refuse('configurable-not-allowed')
+}
+
+/** The server sends a webhook without an origin to itself, where it would do what no caller may do. */
+function isWebhook(part: Json): boolean {
+  return typeof part === 'string' && /^https?:\/\/[^/\\]/i.test(part) && URL.canParse(part)
 }
 
 function metadataPassing(route: Route, part: Json, dropped: string[]): Json {
