@@ -144,7 +144,7 @@ function* memberPassing(
     case 'metadata':
       return route.unknownThread === undefined && route.id !== 'langgraph/threads/update'
         ? passes(part)
-        : passes(metadataPassing(route, part, dropped))
+        : metadataPassing(route, part, dropped)
     case 'webhook':
       return part === null || isWebhook(part) ? passes(part) : refuse('run-option-not-allowed')
     case 'input':
@@ -184,13 +184,16 @@ function isWebhook(part: Json): boolean {
   return typeof part === 'string' && /^https?:\/\/[^/\\]/i.test(part) && URL.canParse(part)
 }
 
-function metadataPassing(route: Route, part: Json, dropped: string[]): Json {
-  if (!isObject(part)) return part
+function metadataPassing(route: Route, part: Json, dropped: string[]): Member {
+  if (!isObject(part)) return passes(part)
+  // The server looks its graphs up by this name in an object: `__proto__` breaks it for all users, until it is restarted.
+  const graphId = part['graph_id'] ?? null
+  if (route.unknownThread === 'create' && graphId !== null && !isAgentId(graphId)) return refuse('agent-id-invalid')
   const isKept = (name: string): boolean =>
     !(IDS_IN_METADATA.has(name) || /^(?:langgraph_|__)/.test(name)) || (name === 'graph_id' && route.unknownThread === 'create')
   const strange = Object.keys(part).filter((name) => !isKept(name))
   for (const name of strange) dropped.push(`metadata.${name}`)
-  return strange.length === 0 ? part : Object.fromEntries(Object.entries(part).filter(([name]) => isKept(name)))
+  return passes(strange.length === 0 ? part : Object.fromEntries(Object.entries(part).filter(([name]) => isKept(name))))
 }
 
 const MESSAGES_AT_ONCE = 256
