@@ -79,7 +79,7 @@ const EXPIRED: LastWord = ['Your sign-in has expired: sign in again.', 'credenti
 const BY_OPERATOR: LastWord = ['An operator has ended this answer.', 'ended-by-operator']
 const OVER_BUDGET: LastWord = ['The token budget is used up: try again later.', 'budget-exceeded']
 const REVOKED: LastWord = ['Your access was revoked: sign in again.', 'credential-invalid']
-/** Node's timers hold 31 bits: a longer delay would fire at once. */
+
 /** A client of a LangGraph server knows no event of AG-UI. */
 function lastEvent(route: Route | undefined, message: string, code: string): string {
   return route?.api === 'langgraph'
@@ -87,6 +87,7 @@ function lastEvent(route: Route | undefined, message: string, code: string): str
     : `data: ${JSON.stringify({ type: 'RUN_ERROR', message, code })}\n\n`
 }
 
+/** Node's timers hold 31 bits: a longer delay would fire at once. */
 const MAX_DELAY = 2 ** 31 - 1
 
 /** Each answer asks `isRevoked` when it opens: its request may be older. The clock gives milliseconds since the epoch. */
