@@ -61,6 +61,15 @@ function approve(): typeof Notes.Update {
   return { ran: ['approve'], messages: [new AIMessage(`the answer is ${JSON.stringify(answer)}`)] }
 }
 
+/** Asks a service that may take its time, and answers with what it says. Its address is in the environment. */
+async function lookUp(_state: typeof Notes.State, config: LangGraphRunnableConfig): Promise<typeof Notes.Update> {
+  // No checkpoint has this: a client that joins the run again gets it from the events that the server keeps.
+  config.writer?.({ progress: 'asking the service' })
+  const service = process.env['NOTES_SERVICE_URL']
+  const found = service === undefined ? 'nothing, because there is no service' : await (await fetch(service)).text()
+  return { ran: ['lookUp'], messages: [new AIMessage(`found ${found}`)] }
+}
+
 /** Writes down what was done. */
 function audit(): typeof Notes.Update {
   return { ran: ['audit'] }
@@ -69,9 +78,14 @@ function audit(): typeof Notes.Update {
 /** Words of the user after which a person has to approve. */
 const SENSITIVE = /needs approval/i
 
-function whereTo({ role, messages }: typeof Notes.State): 'administer' | 'approve' | 'audit' {
+/** Words of the user that the service is asked about. */
+const ELSEWHERE = /look it up/i
+
+function whereTo({ role, messages }: typeof Notes.State): 'administer' | 'approve' | 'lookUp' | 'audit' {
   if (role === 'admin') return 'administer'
-  return SENSITIVE.test(messages.findLast((message) => message.type === 'human')?.text ?? '') ? 'approve' : 'audit'
+  const said = messages.findLast((message) => message.type === 'human')?.text ?? ''
+  if (SENSITIVE.test(said)) return 'approve'
+  return ELSEWHERE.test(said) ? 'lookUp' : 'audit'
 }
 
 /** Leaves out what the server keeps in there for itself. */
@@ -83,10 +97,12 @@ export const graph = new StateGraph(Notes)
   .addNode('answer', answer)
   .addNode('administer', administer)
   .addNode('approve', approve)
+  .addNode('lookUp', lookUp)
   .addNode('audit', audit)
   .addEdge(START, 'answer')
-  .addConditionalEdges('answer', whereTo, ['administer', 'approve', 'audit'])
+  .addConditionalEdges('answer', whereTo, ['administer', 'approve', 'lookUp', 'audit'])
   .addEdge('administer', 'audit')
   .addEdge('approve', 'audit')
+  .addEdge('lookUp', 'audit')
   .addEdge('audit', END)
   .compile()
