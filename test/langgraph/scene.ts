@@ -4,6 +4,7 @@ import { startIssuer } from '../../examples/issuer.ts'
 import { GRAPH_ID, startLangGraph, type LangGraph } from '../../examples/langgraph.ts'
 import { startDeployment } from '../../testing/support/deployment.ts'
 import type { TestGateway } from '../../testing/support/gateway.ts'
+import { OPERATOR } from '../../testing/support/sharing.ts'
 
 export { GRAPH_ID }
 
@@ -70,6 +71,7 @@ const { Client: SdkClient } = sdk('@langchain/langgraph-sdk') as { Client: new (
 export interface LangGraphScene {
   readonly gateway: TestGateway
   readonly server: LangGraph
+  readonly issuer: string
   /** Where callers find the server. */
   readonly url: string
   readonly signIn: (user: string) => Promise<string>
@@ -78,15 +80,29 @@ export interface LangGraphScene {
   readonly close: () => Promise<void>
 }
 
-export async function startLangGraphScene(): Promise<LangGraphScene> {
+export interface SceneOptions {
+  /** The origin from which browsers may call. */
+  readonly pageOrigin?: string
+  /** The address of the service that a node of the graph asks. */
+  readonly serviceUrl?: string
+}
+
+export async function startLangGraphScene(options: SceneOptions = {}): Promise<LangGraphScene> {
+  const { pageOrigin = 'https://app.example.com', serviceUrl } = options
   const issuer = await startIssuer()
-  const server = await startLangGraph()
-  const gateway = await startDeployment('langgraph', { LANGGRAPH_URL: server.url, ISSUER_URL: issuer.issuer })
+  const server = await startLangGraph(serviceUrl === undefined ? {} : { environment: { NOTES_SERVICE_URL: serviceUrl } })
+  const gateway = await startDeployment('langgraph', {
+    LANGGRAPH_URL: server.url,
+    ISSUER_URL: issuer.issuer,
+    PAGE_ORIGIN: pageOrigin,
+    ADMIN_CREDENTIAL: OPERATOR,
+  })
   await gateway.ready()
   const url = `${gateway.url}/graphs`
   return {
     gateway,
     server,
+    issuer: issuer.issuer,
     url,
     signIn: (user) => issuer.signIn(user),
     client: (token) =>
