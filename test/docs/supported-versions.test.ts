@@ -25,6 +25,7 @@ const PACKAGES: readonly (readonly [name: string, folder: string])[] = [
   ['@ag-ui/client', 'examples/agui-1.0'],
   ['@ag-ui/encoder', 'examples/agui-1.0'],
   ['@langchain/langgraph-api', 'examples/langgraph'],
+  ['@langchain/langgraph-sdk', 'examples/web'],
   ['oidc-provider', 'examples'],
 ]
 
