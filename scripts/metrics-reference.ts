@@ -93,7 +93,7 @@ const SECTIONS: readonly Section[] = [
       readiness_pending:
         '`condition` is as in [/readyz](../how-to/operate/health-and-readiness.md): `upstream`, `keys:ISSUER`, `store`, `workers` and others. Each scrape checks the store, and waits for it for at most 2 seconds.',
       runtime_info:
-        '`upstream` is the key under `upstreams`, and empty for `upstream`. `tested` is `yes`, `no`, `newer` (than the newest [tested version](runtime-versions.md)) or `unknown`. Missing until the runtime has answered. A `version` that does not have the form of one is `unknown`.',
+        '`upstream` is the key under `upstreams`, and empty for `upstream`. `tested` is `yes`, `no`, `newer` (than the newest tested version of a [runtime](runtime-versions.md) or a [LangGraph server](supported-versions.md)) or `unknown`. Missing until the upstream has answered. A `version` that does not have the form of one is `unknown`.',
       config_reloads_total: '`outcome` is `reloaded`, `unchanged` or `refused`.',
       config_last_reload_successful: '',
       config_last_reload_success_timestamp_seconds: 'Reloads with the outcome `unchanged` count too.',

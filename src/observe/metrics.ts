@@ -13,7 +13,7 @@ import type { Enforcement } from '../core/decide/decide.ts'
 import type { Reason } from '../core/reasons.ts'
 import type { Verdict } from '../core/route/interrupt-answers.ts'
 import type { RouteId } from '../core/route/routes.ts'
-import { testedState, versionNumbers } from '../core/route/runtime-version.ts'
+import { testedState, versionNumbers, type Tested } from '../core/route/runtime-version.ts'
 import { registerHistogram, type Histogram, type HistogramConfiguration } from './histogram.ts'
 import { packageVersion } from './version.ts'
 
@@ -121,8 +121,8 @@ export interface ReadinessMetrics {
 }
 
 export interface RuntimeMetrics {
-  /** The runtime behind an upstream says that it has this version. */
-  runtime(upstream: string, version: string): void
+  /** The runtime or server behind an upstream says that it has this version. */
+  runtime(upstream: string, version: string, tested?: Tested): void
   /** Another configuration may have other upstreams. */
   forgetRuntimes(): void
 }
@@ -463,24 +463,24 @@ function readinessMetrics({ gauge }: Register): ReadinessMetrics {
 
 /** An upstream chooses what it calls its version: only a text of that form becomes a label, and one at a time. */
 function runtimeMetrics({ gauge }: Register): RuntimeMetrics {
-  const versions = new Map<string, string>()
+  const versions = new Map<string, { readonly version: string; readonly tested: Tested }>()
   gauge(
     'runtime_info',
-    'Always 1: the version of the runtime behind an upstream, and whether this gateway is tested with it.',
+    'Always 1: the version of the runtime or LangGraph server behind an upstream, and whether this gateway is tested with it.',
     'max',
     ['upstream', 'version', 'tested'],
     {
       collect() {
         this.reset()
-        for (const [upstream, version] of versions) {
+        for (const [upstream, { version, tested }] of versions) {
           const label = versionNumbers(version) === null ? 'unknown' : version
-          this.set({ upstream, version: label, tested: testedState(version) }, 1)
+          this.set({ upstream, version: label, tested }, 1)
         }
       },
     },
   )
   return {
-    runtime: (upstream, version) => void versions.set(upstream, version),
+    runtime: (upstream, version, tested = testedState(version)) => void versions.set(upstream, { version, tested }),
     forgetRuntimes: () => versions.clear(),
   }
 }

@@ -2,8 +2,9 @@
 import { createHash } from 'node:crypto'
 import { serverHeaders, type Mount } from '../config/mounts.ts'
 import type { Enforcement } from '../core/decide/decide.ts'
-import { ENDPOINT, LANGGRAPH, type RuntimeFacts } from '../core/route/transport.ts'
+import { ENDPOINT, type RuntimeFacts } from '../core/route/transport.ts'
 import type { Sources } from '../document/sources.ts'
+import { makeLangGraphProbe } from '../http/upstream/langgraph-probe.ts'
 import { runStartupChecks, type StartupChecks } from '../http/upstream/startup-checks.ts'
 import type { Readiness } from '../http/listeners/readiness.ts'
 import { makeTransportProbe, type TransportProbe } from '../http/upstream/transport-probe.ts'
@@ -75,22 +76,24 @@ export function makeUpstreamHandle(
     readiness,
     log,
   })
-  const versionNotices = makeVersionNotices(key, surroundings.metrics, log)
+  const versionNotices = makeVersionNotices(key, transport === 'langgraph' ? 'langgraph' : 'runtime', surroundings.metrics, log)
   const onNews = (facts: RuntimeFacts): void => startupChecks.look(facts)
+  const asking = {
+    upstream,
+    basePath,
+    headers,
+    readiness,
+    onNews,
+    onVersion: versionNotices.met,
+    log,
+    intervals: PROBE_INTERVALS,
+  }
   const probe =
-    transport === 'endpoint' || transport === 'langgraph'
-      ? unasked(transport === 'endpoint' ? ENDPOINT : LANGGRAPH, onNews)
-      : makeTransportProbe({
-          upstream,
-          basePath,
-          headers,
-          named: transport === 'auto' ? null : transport,
-          readiness,
-          onNews,
-          onVersion: versionNotices.met,
-          log,
-          intervals: PROBE_INTERVALS,
-        })
+    transport === 'endpoint'
+      ? unasked(onNews)
+      : transport === 'langgraph'
+        ? makeLangGraphProbe(asking)
+        : makeTransportProbe({ ...asking, named: transport === 'auto' ? null : transport })
   let holders = 0
   return {
     fingerprint,
@@ -112,9 +115,9 @@ export function makeUpstreamHandle(
   }
 }
 
-/** Only the configuration says that an upstream is a self-hosted agent or a LangGraph server. */
-function unasked(facts: RuntimeFacts, onNews: (facts: RuntimeFacts) => void): TransportProbe {
-  return { facts, suspect: () => {}, start: async () => onNews(facts), stop: () => {} }
+/** A self-hosted agent takes runs and answers no question: only the configuration says which kind it is. */
+function unasked(onNews: (facts: RuntimeFacts) => void): TransportProbe {
+  return { facts: ENDPOINT, suspect: () => {}, start: async () => onNews(ENDPOINT), stop: () => {} }
 }
 
 export const CONDITIONS = ['upstream', 'unknownThread'] as const

@@ -149,8 +149,13 @@ export async function startUpstream(first: Answering = json({}), options: Upstre
 /** True for what the gateway asks without a caller: /info or /threads, in whatever way, with no request id. */
 function isQuestion({ method, target, headers, json: body }: Recorded): boolean {
   if (headers.has('x-request-id')) return false
-  if (method === 'POST') return ['info', 'resource/request'].includes((body as { method?: string } | undefined)?.method ?? '')
-  return method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+\/(?:messages|events))?)(?:\?includeArchived=true)?$/.test(target)
+  if (method === 'POST') {
+    if (target.endsWith('/threads/search')) return true
+    return ['info', 'resource/request'].includes((body as { method?: string } | undefined)?.method ?? '')
+  }
+  return (
+    method === 'GET' && /\/(?:info|threads(?:\/[0-9a-f-]+(?:\/(?:messages|events))?)?)(?:\?includeArchived=true)?$/.test(target)
+  )
 }
 
 async function record(message: IncomingMessage, response: ServerResponse): Promise<Recorded> {

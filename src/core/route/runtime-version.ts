@@ -1,4 +1,4 @@
-/** What the gateway knows about versions of the runtime (runtime-behaviour.md, "Versions"). */
+/** What the gateway knows about versions of the runtime (runtime-behaviour.md, "Versions"), and of LangGraph servers. */
 
 /** The versions that the contract tests run, oldest first (docs/reference/runtime-versions.md). */
 export const TESTED_RUNTIMES = ['1.54.1', '1.57.4', '1.61.2', '1.62.2', '1.62.3', '1.66.4', '1.69.3', '1.72.0', '1.75.0'] as const
@@ -31,11 +31,22 @@ function numbersOf(version: string): VersionNumbers {
 export type Tested = 'yes' | 'no' | 'newer' | 'unknown'
 
 export function testedState(version: string): Tested {
+  return stateAmong(version, TESTED_RUNTIMES, NEWEST_TESTED)
+}
+
+/** The version of `@langchain/langgraph-api` that the tests run. */
+export const TESTED_LANGGRAPH = '1.3.0'
+
+export function testedLangGraph(version: string): Tested {
+  return stateAmong(version, [TESTED_LANGGRAPH], TESTED_LANGGRAPH)
+}
+
+function stateAmong(version: string, among: readonly string[], newest: string): Tested {
   const numbers = versionNumbers(version)
   if (numbers === null) return 'unknown'
-  if (isBefore(numbersOf(NEWEST_TESTED), numbers)) return 'newer'
+  if (isBefore(numbersOf(newest), numbers)) return 'newer'
   const [major, minor] = numbers
-  return TESTED_RUNTIMES.some((tested) => tested.startsWith(`${major}.${minor}.`)) ? 'yes' : 'no'
+  return among.some((tested) => tested.startsWith(`${major}.${minor}.`)) ? 'yes' : 'no'
 }
 
 /** Another patch of the newest tested version. */

@@ -1,6 +1,5 @@
 /** Reports faults between gateway and upstream at start (docs/explanation/security-model.md, "Assumptions"). */
 import { randomUUID } from 'node:crypto'
-import { ROUTES_OF } from '../../core/route/all-routes.ts'
 import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
 import { isObject } from '../../core/json/read.ts'
 import { isRefusal } from '../../core/reasons.ts'
@@ -11,6 +10,7 @@ import type { StoreState } from '../../store/port/state.ts'
 import { openPastLoopback } from './exposure.ts'
 import { makeAskHistory } from '../pipeline/history.ts'
 import type { Readiness } from '../listeners/readiness.ts'
+import { NoList, SEARCH, threadPages } from './thread-pages.ts'
 import { upstreamRequest, jsonOf, type Upstream } from './upstream.ts'
 import { collect } from './answer-body.ts'
 
@@ -37,13 +37,11 @@ export interface StartupCheckParts {
 const LOOK_TIMEOUT_MS = 30_000
 const MAX_LIST_BYTES = 32 * 1024 * 1024
 
-const SEARCH = classify('POST', ['threads', 'search'], new Map(), ROUTES_OF.langgraph) as RouteDescriptor
-
-function listOf({ transport }: RuntimeFacts): RouteDescriptor {
-  return transport === 'langgraph' ? SEARCH : LIST
-}
-
 const LIST = classify('GET', ['threads'], new Map()) as RouteDescriptor
+
+function hasList(facts: RuntimeFacts): boolean {
+  return hasOperation(facts, facts.transport === 'langgraph' ? SEARCH.route : LIST.route)
+}
 
 export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   const headers = { ...parts.headers, accept: 'application/json', 'accept-encoding': 'identity' }
@@ -60,7 +58,7 @@ export function runStartupChecks(parts: StartupCheckParts): StartupChecks {
   }
 
   const warnOfOldThreads = async (upstream: RuntimeFacts): Promise<void> => {
-    if (!hasOperation(upstream, listOf(upstream).route) || !(await parts.store.isEmpty(parts.scope))) return
+    if (!hasList(upstream) || !(await parts.store.isEmpty(parts.scope))) return
     const threads = await listedThreads(parts, upstream, headers, AbortSignal.timeout(LOOK_TIMEOUT_MS))
     if (threads === 0) return
     const none = parts.scope === '' ? 'the ownership table is empty' : 'the ownership table has no thread of this upstream'
@@ -120,14 +118,21 @@ export async function listedThreads(
   headers: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<number | null> {
-  const isSearch = facts.transport === 'langgraph'
-  const asked = isSearch
-    ? { headers: { ...headers, 'content-type': 'application/json' }, body: Buffer.from('{"limit":1,"select":["thread_id"]}') }
-    : { headers }
-  const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor: listOf(facts), ...asked }), signal)
+  if (facts.transport === 'langgraph') return searchedThreads({ upstream, basePath, facts, headers, signal })
+  const answer = await upstream.send(upstreamRequest(facts, basePath, { descriptor: LIST, headers }), signal)
   if (answer.outcome === 'failed') return null
   const bytes = await collect(answer.body, MAX_LIST_BYTES)
   return answer.status === 200 && typeof bytes !== 'string' ? countThreads(bytes) : null
+}
+
+async function searchedThreads(parts: Parameters<typeof threadPages>[0]): Promise<number | null> {
+  try {
+    const first = await threadPages(parts, null).next()
+    return first.done === true ? 0 : first.value.length
+  } catch (error) {
+    if (error instanceof NoList) return null
+    throw error
+  }
 }
 
 function countThreads(bytes: Buffer): number | null {
