@@ -1,6 +1,7 @@
 /** The options of `threads import`, and the source that they name. */
 import { accessSync, constants, existsSync, realpathSync, statSync, createReadStream } from 'node:fs'
 import { FORMATS, formatOf, type Format, entriesOf, mappingOf } from '../../tools/import-export/source-file.ts'
+import { isPointer } from '../../core/json/pointer.ts'
 import { isAgentId } from '../../core/route/ids.ts'
 import { CONFIG, flag, jsonFlag, QUIET, UsageError, value, type Values } from '../command.ts'
 import { readToken } from '../input-files.ts'
@@ -9,9 +10,17 @@ import type { Entry, Reading } from '../../tools/import-export/entry.ts'
 import { readMapping, type Source } from '../../tools/import-export/import.ts'
 import { type Problem, SourceFault } from '../../tools/import-export/problem.ts'
 import { scopeFault } from '../../tools/import-export/users.ts'
-import { byField, byMapping, upstreamEntries, type Whose, upstreamList } from '../../tools/import-export/upstream-list.ts'
+import {
+  byField,
+  byMapping,
+  serverList,
+  upstreamEntries,
+  type Whose,
+  upstreamList,
+} from '../../tools/import-export/upstream-list.ts'
 import { mountsOf, scopesIn, serverHeaders, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
+import { TRANSPORTS, type Transport } from '../../core/route/transport.ts'
 import type { Sources } from '../../document/sources.ts'
 import { upstreamTls } from '../../tls/material.ts'
 import { openUpstream } from '../../http/upstream/upstream.ts'
@@ -41,9 +50,12 @@ type ImportTask =
 export const OPTIONS = {
   config: CONFIG,
   format: value('csv|jsonl', 'the format of FILE or of the mapping (default: by the file extension)'),
-  'from-upstream': flag("reads a runtime's own list of threads"),
+  'from-upstream': flag('reads the list of threads of a runtime or a LangGraph server'),
   map: value('FILE', 'a mapping: a file with the columns thread and user'),
-  'owner-field': value('FIELD', "the field of the list with the owner's subject, for example createdById"),
+  'owner-field': value(
+    'FIELD',
+    "the field of the list with the owner's subject: a name such as createdById, or a JSON pointer such as /metadata/owner",
+  ),
   issuer: value('KEY', 'the issuer of these subjects, by its id'),
   agent: { ...value('AGENT', 'only threads of this agent, as a managed runtime requires; may be repeated'), multiple: true },
   'token-file': value('FILE', 'a file with the credential for the upstream'),
@@ -88,6 +100,8 @@ function whoseIn(values: ImportOptions): Extract<ImportTask, { kind: 'upstream' 
   }
   if (issuer === undefined || field === undefined || field === '')
     throw new UsageError('--owner-field FIELD goes with --issuer KEY')
+  if (field.startsWith('/') && (field === '/' || !isPointer(field)))
+    throw new UsageError(`--owner-field ${field} is not a JSON pointer: write /metadata/owner`)
   if (issuer.includes(':'))
     throw new UsageError(
       `--issuer ${issuer} is not an issuer id: name a key of authentication.issuers, without a colon and a subject`,
@@ -144,8 +158,19 @@ export function sourceOf(
 ): SourceOpener {
   const reading = { users: knownUsersIn(config), scopes: scopesIn(config), now: Date.now() }
   if (task.kind === 'file') return fileSource(task, { ...reading, scope: importScope(scope, config) })
-  const runtime = runtimeNamed(scope, config)
-  return upstreamSource(task, runtime, sources, { ...reading, scope: runtime.scope })
+  const mount = listerNamed(scope, config)
+  if (mount.api === 'langgraph') requireServerOptions(task, mount)
+  return upstreamSource(task, mount, sources, { ...reading, scope: mount.scope })
+}
+
+/** @throws UsageError for options that are for runtimes only */
+function requireServerOptions({ whose, agentIds }: Extract<ImportTask, { kind: 'upstream' }>, { place }: Mount): void {
+  const server = `${place.join('.')} is a LangGraph server`
+  if (agentIds.length > 0) throw new UsageError(`--agent is for runtimes, and ${server}: its list has all threads`)
+  if ('field' in whose && !whose.field.startsWith('/'))
+    throw new UsageError(
+      `--owner-field ${whose.field}: ${server}, so write a JSON pointer into a thread: /metadata/${whose.field}`,
+    )
 }
 
 function fileSource({ file, format }: NamedFile, reading: Reading): SourceOpener {
@@ -157,7 +182,7 @@ function fileSource({ file, format }: NamedFile, reading: Reading): SourceOpener
 
 function upstreamSource(
   { whose, token, agentIds }: Extract<ImportTask, { kind: 'upstream' }>,
-  { scope, url, tls, timeouts, basePath, transport, headers }: Mount,
+  { scope, api, url, tls, timeouts, basePath, transport, headers }: Mount,
   sources: Sources,
   reading: Reading,
 ): SourceOpener {
@@ -167,14 +192,16 @@ function upstreamSource(
       'file' in whose ? await readMapping(mappingOf(bytesOf(whose.file, parts), whose.format, reading), parts) : undefined
     if (read === null) return null
     const upstream = openUpstream({ url, timeouts, tls: upstreamTls(tls, sources) })
-    const items = upstreamList({
+    const asked = {
       upstream,
       basePath,
       headers: { ...(token === null ? {} : { authorization: `Bearer ${token}` }), ...serverHeaders({ headers }) },
-      named: transport === 'auto' || transport === 'endpoint' || transport === 'langgraph' ? null : transport,
-      agentIds,
       signal,
-    })
+    }
+    const items =
+      api === 'langgraph'
+        ? serverList({ ...asked, ownerIn: 'field' in whose ? firstToken(whose.field) : null })
+        : upstreamList({ ...asked, agentIds, named: isTransport(transport) ? transport : null })
     const mapping = read?.mapping ?? null
     const owner: Whose =
       mapping !== null ? byMapping(mapping) : 'field' in whose ? byField(whose.field, whose.issuer) : neverBoth()
@@ -205,10 +232,10 @@ function importScope(scope: string | undefined, config: Config): string | null {
 }
 
 /**
- * The runtime whose list of threads is read: by default the first.
+ * The upstream whose list of threads is read: by default the first runtime or LangGraph server.
  * @throws UsageError for an agent, which has no list
  */
-function runtimeNamed(scope: string | undefined, config: Config): Mount {
+function listerNamed(scope: string | undefined, config: Config): Mount {
   const named = importScope(scope, config)
   const mounts = mountsOf(config)
   const mount =
@@ -220,6 +247,15 @@ function runtimeNamed(scope: string | undefined, config: Config): Mount {
   if (mount.agentId !== null)
     throw new UsageError(`--from-upstream: ${mount.place.join('.')} is an agent, and has no list of threads`)
   return mount
+}
+
+function isTransport(transport: Mount['transport']): transport is Transport {
+  return (TRANSPORTS as readonly string[]).includes(transport)
+}
+
+/** The member of a thread that a JSON pointer begins with (RFC 6901 §4). */
+function firstToken(pointer: string): string {
+  return (pointer.split('/')[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 function neverBoth(): never {

@@ -29,8 +29,8 @@ FILE as csv has a header with the columns thread and user, and optionally agent,
 jsonl it has one object with these keys per line. user is issuer:subject, or "nobody" for a thread that no user may use. scope is the
 key of an upstream (default: --scope, or upstream). Times are written 2026-01-31T12:00:00Z. threads export writes such files.
 
---from-upstream reads the thread list of a runtime: the first one, or the one that --scope names. The owners come from a mapping or
-from a field of the list. --from-observed uses the observations under enforcement: observe of all upstreams, or of the one that
+--from-upstream reads the thread list of a runtime or a LangGraph server: the first one, or the one that --scope names. The owners
+come from a mapping or from a field of the list, for a LangGraph server from the metadata of its threads. --from-observed uses the observations under enforcement: observe of all upstreams, or of the one that
 --scope names. The user who ran a thread becomes its owner. A thread that several users ran is a conflict: use threads assign.`,
   positionals: { FILE: 'a file, or - for stdin' },
   options: OPTIONS,
@@ -41,6 +41,7 @@ from a field of the list. --from-observed uses the observations under enforcemen
   examples: [
     'threadwarden threads import owners.csv --dry-run',
     'threadwarden threads import --from-upstream --owner-field createdById --issuer corp',
+    'threadwarden threads import --from-upstream --scope graphs --owner-field /metadata/owner --issuer corp',
     'threadwarden threads import --from-observed',
   ],
 

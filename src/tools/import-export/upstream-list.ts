@@ -1,6 +1,7 @@
-/** Reads the upstream's own list of threads, for an import from a runtime that keeps one, with the owners from elsewhere. */
-import type { JsonObject, Json } from '../../core/json/read.ts'
-import type { RuntimeFacts, Transport } from '../../core/route/transport.ts'
+/** Reads the upstream's own list of threads, for an import from a runtime or LangGraph server, with the owners from elsewhere. */
+import { valueAt } from '../../core/json/pointer.ts'
+import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
+import { LANGGRAPH, type RuntimeFacts, type Transport } from '../../core/route/transport.ts'
 import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { NoList, threadPages } from '../../http/upstream/thread-pages.ts'
 import type { Upstream } from '../../http/upstream/upstream.ts'
@@ -14,6 +15,8 @@ import { disputes } from './takeover.ts'
 interface ListedItem {
   readonly id: string
   readonly item: JsonObject
+  /** What the list says of the thread besides its owner, by columns of a source. */
+  readonly facts: Readonly<Record<string, unknown>>
 }
 
 const FACTS_TIMEOUT_MS = 60_000
@@ -34,10 +37,41 @@ export async function* upstreamList(parts: UpstreamListParts): AsyncGenerator<Li
   const facts = await askFacts(parts)
   try {
     for (const agentId of parts.agentIds.length === 0 ? [null] : parts.agentIds) {
-      for await (const threads of threadPages({ ...parts, facts }, agentId)) yield* threads
+      for await (const threads of threadPages({ ...parts, facts }, agentId)) {
+        for (const { id, item } of threads) yield { id, item, facts: factsOf(item) }
+      }
     }
   } catch (error) {
     throw error instanceof NoList ? new SourceFault(error.message + hintFor(error)) : error
+  }
+}
+
+type ServerListParts = Omit<UpstreamListParts, 'named' | 'agentIds'> & {
+  /** The member of a thread in which the owner is. */
+  readonly ownerIn: string | null
+}
+
+/** The threads of a LangGraph server. @throws SourceFault if it gives no list, or not all of it */
+export async function* serverList({ ownerIn, ...parts }: ServerListParts): AsyncGenerator<ListedItem> {
+  const select = ['metadata', 'created_at', 'updated_at', ...(ownerIn === null ? [] : [ownerIn])]
+  try {
+    for await (const threads of threadPages({ ...parts, facts: LANGGRAPH, select }, null)) {
+      for (const { id, item } of threads) yield { id, item, facts: serverFactsOf(item) }
+    }
+  } catch (error) {
+    throw error instanceof NoList ? new SourceFault(error.message + serverHintFor(error)) : error
+  }
+}
+
+function serverHintFor({ status }: NoList): string {
+  switch (status) {
+    case 401:
+    case 403:
+      return ': pass a credential with --token-file, or in headers of the upstream'
+    case 404:
+      return ': check that a LangGraph server listens there, and basePath'
+    default:
+      return ''
   }
 }
 
@@ -80,10 +114,10 @@ export function byMapping(mapping: StagingTable): Whose {
   }
 }
 
-/** By a field that the upstream fills with the subject of a user of the issuer. */
+/** @param field a name, or a JSON pointer: the upstream fills it with the subject of a user of the issuer */
 export function byField(field: string, issuer: string): Whose {
   return ({ id, item }, scope) => {
-    const subject = Object.hasOwn(item, field) ? item[field] : undefined
+    const subject = field.startsWith('/') ? valueAt(item, field) : Object.hasOwn(item, field) ? item[field] : undefined
     if (typeof subject !== 'string' || subject === '')
       return unmapped({ scope, threadId: id }, `its field ${field} does not name an owner`)
     return { kind: 'user', user: `${issuer}:${subject}`, line: null }
@@ -113,7 +147,7 @@ export async function* upstreamEntries(
     }
     const owner = whose(listed, scope)
     if (owner.kind === 'problems') yield* owner.problems
-    else yield readEntry(owner.line ?? 0, { ...factsOf(listed.item), scope, thread: listed.id, user: owner.user }, reading)
+    else yield readEntry(owner.line ?? 0, { ...listed.facts, scope, thread: listed.id, user: owner.user }, reading)
   }
 }
 
@@ -123,6 +157,17 @@ function factsOf(item: JsonObject): Readonly<Record<string, unknown>> {
     ...(isAgentId(agentId) ? { agent: agentId } : {}),
     ...(isThreadName(name) ? { name } : {}),
     archived: archived === true,
+    created: timeIn(createdAt),
+    used: timeIn(updatedAt),
+  }
+}
+
+function serverFactsOf(item: JsonObject): Readonly<Record<string, unknown>> {
+  const { metadata, created_at: createdAt, updated_at: updatedAt } = item
+  const graph = isObject(metadata) ? metadata['graph_id'] : undefined
+  return {
+    ...(isAgentId(graph) ? { agent: graph } : {}),
+    archived: false,
     created: timeIn(createdAt),
     used: timeIn(updatedAt),
   }
