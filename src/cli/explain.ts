@@ -196,6 +196,7 @@ function routeLines({ descriptor, enveloped }: Explanation): readonly string[] {
   const named = [
     ...(ids.agentId === undefined ? [] : [`agent ${ids.agentId}`]),
     ...(ids.threadId === undefined ? [] : [`thread ${ids.threadId}`]),
+    ...(ids.runId === undefined ? [] : [`run ${ids.runId}`]),
     ...(ids.memoryId === undefined ? [] : [`memory ${ids.memoryId}`]),
     ...(enveloped ? ['by envelope'] : []),
   ]

@@ -2,7 +2,7 @@
 import { mountsOf } from '../config/mounts.ts'
 import type { Prepared } from '../snapshot/load.ts'
 import { GRANTED, relationText, ruleText } from '../tools/simulate/decision-text.ts'
-import { routesOf, type Access, type RouteAccess } from '../tools/simulate/routes.ts'
+import { alwaysClosed, routesOf, type Access, type ClosedRoute, type RouteAccess } from '../tools/simulate/routes.ts'
 import { loadConfig } from './input-files.ts'
 import { largest } from '../core/json/extremes.ts'
 import { CONFIG, defineCommand, EXIT, jsonFlag } from './command.ts'
@@ -10,7 +10,8 @@ import { harmless, paintFor, printData, printLines, type Paint } from './termina
 
 export const command = defineCommand({
   about: `Lists every route with its method and public path, who may use it on which threads, and the rule that allows or denies it. No
-caller may use a closed route. The gateway answers 404 on any other path.`,
+caller may use a closed route. The gateway answers 404 on any other path, and 403 on routes of a LangGraph server that no policy can
+open.`,
   options: { config: CONFIG, json: jsonFlag('{"routes", "operators", "policy", …}') },
   exitCodes: { 0: 'listed', 1: 'invalid configuration' },
   examples: ['threadwarden routes', 'threadwarden routes --json'],
@@ -38,6 +39,7 @@ function asData({ config, policy }: Prepared, listed: readonly RouteAccess[]): o
     policy: { file: policy.file, hash: policy.hash },
     operators: policy.rules.operators,
     routes: listed,
+    alwaysClosed: alwaysClosed(config),
   }
 }
 
@@ -71,7 +73,17 @@ function text({ config, policy }: Prepared, listed: readonly RouteAccess[], pain
         (one) => `       ${paint(one.effect === 'allow' ? 'green' : 'red', one.effect)} ${harmless(accessText(one, right))}`,
       ),
     ]),
+    ...closedLines(alwaysClosed(config), paint),
   ].join('\n')
+}
+
+function closedLines(closed: readonly ClosedRoute[], paint: Paint): readonly string[] {
+  if (closed.length === 0) return []
+  return [
+    '',
+    paint('dim', '# no policy can open these routes of a LangGraph server'),
+    ...closed.map(({ method, path }) => `${method.padEnd(6)} ${path}`),
+  ]
 }
 
 function accessText({ who, threads, agents, conditions, rule }: Access, right: RouteAccess['right']): string {

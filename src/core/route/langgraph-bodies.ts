@@ -115,6 +115,30 @@ export function* passingLangGraph(
   return isWhole ? value : body
 }
 
+/** The refusals by which a policy closes parts of a body. */
+export type RefusedPart = 'run-option-not-allowed' | 'command-not-allowed' | 'configurable-not-allowed'
+
+export function isRefusedPart(reason: string): reason is RefusedPart {
+  return reason === 'run-option-not-allowed' || reason === 'command-not-allowed' || reason === 'configurable-not-allowed'
+}
+
+/** What of a body such a refusal is about, for an operator. */
+export function refusedNames(reason: RefusedPart, value: JsonObject, rules: LangGraphRules): readonly string[] {
+  const named = (part: Json | undefined): readonly string[] =>
+    isObject(part) ? Object.keys(part).filter((key) => part[key] !== null) : []
+  switch (reason) {
+    case 'run-option-not-allowed':
+      return named(value).filter((key) => isOption(key) && !rules.options.has(key))
+    case 'command-not-allowed':
+      return named(value['command']).filter((key) => !rules.command.has(key))
+    case 'configurable-not-allowed': {
+      const { config } = value
+      const own = isObject(config) ? config['configurable'] : undefined
+      return isObject(own) ? Object.keys(own).filter((name) => !rules.configurable.has(name) || isReservedConfigurable(name)) : []
+    }
+  }
+}
+
 function isOption(key: string): boolean {
   return (RUN_OPTIONS as readonly string[]).includes(key)
 }

@@ -84,6 +84,11 @@ export function route(id: RouteId, method: Method, path: string, more: Partial<R
   }
 }
 
+/** True for a request that names an agent or an assistant: rules about agents apply to it. */
+export function namesAgent({ path, agent }: Pick<Route, 'path' | 'agent'>): boolean {
+  return agent === 'body' || path.includes(':agentId') || path.includes(':assistantId')
+}
+
 function json(...keys: string[]): { readonly body: BodyRule } {
   return jsonWith(keys)
 }

@@ -109,7 +109,12 @@ export function answersText({ answers }: Pick<RouteDescriptor, 'answers'>): stri
 
 export const GRANTED = { read: 'reading', write: 'writing' } as const
 
-const ACTS: Readonly<Record<string, string>> = { 'agent/run': 'running an agent', 'agent/stop': 'stopping a run' }
+const ACTS: Readonly<Record<string, string>> = {
+  'agent/run': 'running an agent',
+  'agent/stop': 'stopping a run',
+  'langgraph/runs/create': 'running a graph',
+  'langgraph/runs/cancel': 'stopping a run',
+}
 
 interface IdleGrant {
   readonly effect: 'has no effect' | 'is not enough'

@@ -140,6 +140,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
       handles: new Map(mountsOf(config).map((mount) => [mount.key, recordingHandle(mount, recorded, question.upstreamHistory)])),
       onDropped: (_kind, name) => recorded.dropped.push(name),
       makeVerify: () => async () => null,
+      makeCheckRun: () => async () => null,
     },
     {
       store: permissiveStore(question.record),

@@ -7,6 +7,7 @@ import type { Target } from '../../core/route/target.ts'
 import type { Trace } from '../../core/decide/trace.ts'
 import type { Policy } from '../../policy/compile.ts'
 import type { Explanation, Question } from './explain.ts'
+import { isUnnamed, langGraphNotes } from './langgraph-notes.ts'
 import { answersText, placeOf, limitText, idleGrant, idleText, type Limit } from './decision-text.ts'
 import { configuredBody } from '../../core/route/bodies.ts'
 import type { Permit } from '../../core/decide/decide.ts'
@@ -86,11 +87,11 @@ export function limitsOf({ descriptor: { route }, rule, begins }: Permit, { limi
   return {
     requests: limits.requests,
     ...(own.requests === undefined ? {} : { 'requests of the rule': own.requests }),
-    ...(route.id === 'agent/run' ? { runs: own.runs ?? limits.runs } : {}),
-    ...(begins ? { newThreads: own.newThreads ?? limits.newThreads } : {}),
+    ...(route.unknownThread === 'claim' ? { runs: own.runs ?? limits.runs } : {}),
+    ...(begins || route.copiesThread === true ? { newThreads: own.newThreads ?? limits.newThreads } : {}),
     ...(route.id === 'threads/grants' && route.method === 'POST' ? { grants: limits.grants } : {}),
     ...(route.streams === true ? { streams: own.streams ?? limits.streams } : {}),
-    ...(route.id === 'agent/run' || route.id === 'agent/suggest' ? { tokens: own.tokens ?? limits.tokens } : {}),
+    ...(route.unknownThread === 'claim' || route.unknownThread === 'try' ? { tokens: own.tokens ?? limits.tokens } : {}),
     ...(route.body.kind === 'none' ? {} : { body: own.body ?? configuredBody(limits, route) }),
   }
 }
@@ -114,15 +115,26 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
   const unknown = trace?.relation === 'unknown' && facts?.record === null
   const applies = trace?.tried.some(({ rule, verdict }) => rule.effect === 'allow' && verdict === 'applies') === true
   say(unknown && applies && permit === null && facts.unknownThread === 'deny', 'ownership.unknownThread is deny')
-  say(unknown && facts.unknownThread === 'verify' && applies, verifyNote(question))
-  say(!explanation.isFromStore && trace !== null && trace.relation !== null && facts?.record === null, ASSUMED_UNOWNED)
+  const isCreated = descriptor?.route.unknownThread === 'create'
+  say(unknown && facts.unknownThread === 'verify' && applies && !isCreated, verifyNote(question, mount))
+  say(
+    !isUnnamed(explanation, question) &&
+      !explanation.isFromStore &&
+      trace !== null &&
+      trace.relation !== null &&
+      facts?.record === null,
+    ASSUMED_UNOWNED,
+  )
   say(question.body.length === 0 && isOfBody(outcome), 'no --body was given')
   say(permit?.answerEmpty === true, 'nothing is sent: the gateway answers as the upstream answers for a new thread')
   say(
     permit?.rule.passes.messages.history === 'verify' && id === 'agent/run',
     'messages.history is verify: the gateway also compares earlier messages with the upstream',
   )
-  say(permit?.claim === true && trace?.relation === 'unknown', `the run claims the thread for ${permit?.owner ?? ''}`)
+  say(
+    permit?.claim === true && trace?.relation === 'unknown',
+    `the ${isCreated ? 'request' : 'run'} claims the thread for ${permit?.owner ?? ''}`,
+  )
   say(permit !== null && own === true, 'nothing is sent: the gateway answers itself')
   say(permit?.claim === true && trace?.relation === 'shared', `the thread stays with its owner, ${permit?.owner ?? ''}`)
   say(permit !== null && id === 'threads/list', 'the list contains the threads whose messages the caller may read')
@@ -134,6 +146,7 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
     `${mount?.place.join('.')}.transport is auto: the request is shown as for a multi-route runtime`,
   )
   say((target?.droppedQueryNames ?? 0) > 0, `dropped from the query: ${target?.droppedQueryNames ?? 0}`)
+  notes.push(...langGraphNotes(explanation, question))
   say(id === 'transcribe' && !enveloped, 'explain reads a body as JSON, and no multipart recording')
   return notes
 }
@@ -142,7 +155,10 @@ function isOfBody(outcome: Explanation['outcome']): boolean {
   return isRefusal(outcome) && (outcome.code === 'body-malformed' || outcome.code === 'media-type-unsupported')
 }
 
-function verifyNote({ upstreamHistory }: Question): string {
-  const history = upstreamHistory === 'none' ? 'no history' : 'a history'
-  return `ownership.unknownThread is verify: the gateway asks the upstream first. Assumed here: it has ${history} of the thread (--history)`
+function verifyNote({ upstreamHistory }: Question, mount: Explanation['mount']): string {
+  const isThere = upstreamHistory === 'some'
+  const history = isThere ? 'it has a history of the thread' : 'it has no history of the thread'
+  const thread = isThere ? 'it has the thread' : 'it does not have the thread'
+  const assumed = mount?.api === 'langgraph' ? thread : history
+  return `ownership.unknownThread is verify: the gateway asks the upstream first. Assumed here: ${assumed} (--history)`
 }

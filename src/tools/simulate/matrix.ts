@@ -1,5 +1,8 @@
 /** Lists every request that policies could distinguish (route, agent, owner of the thread), and the visible result of a policy. */
 import type { RouteDescriptor } from '../../core/route/classify.ts'
+import type { LangGraphRules } from '../../core/route/langgraph-bodies.ts'
+import { RUN_OPTIONS } from '../../core/route/langgraph-routes.ts'
+import { namesAgent } from '../../core/route/routes.ts'
 import { MESSAGE_ROLES, type MessageRules } from '../../core/route/message-rules.ts'
 import { type OwnerRecord, decide, mayUseAgent, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
@@ -56,7 +59,7 @@ function isShared(ownership: Ownership): boolean {
 export function cellsOf(agents: readonly string[], { sharing }: Pick<Rules, 'sharing'>): readonly Cell[] {
   const ownerships = sharing ? OWNERSHIPS : OWNERSHIPS.filter((one) => !isShared(one))
   return ALL_ROUTES.flatMap((route) => {
-    const named = route.path.includes(':agentId') ? agents : [undefined]
+    const named = namesAgent(route) ? agents : [undefined]
     return named.flatMap((agentId) => {
       const ids = {
         ...(agentId === undefined ? {} : { agentId }),
@@ -101,15 +104,34 @@ function namedAgents(agents: readonly string[], principal: Principal, { rules }:
 
 function passesOf({ rule: { passes }, descriptor: { route } }: Permit, { forwardHeaders }: Config): Record<string, string> {
   const { keys } = route.body
+  const hasState = route.api === 'langgraph' && (keys.includes('input') || keys.includes('values'))
   const { headers } = passes
   const forward = forwardHeaders.map((name) => name.toLowerCase()).filter((name) => headers?.has(name) !== false)
   return {
     ...(keys.includes('forwardedProps') ? { forwardedProps: listText([...passes.forwardedProps].sort()) } : {}),
     ...(keys.includes('state') ? { state: passes.state } : {}),
     ...(keys.includes('tools') ? { tools: passes.tools === 'all' ? 'all' : listText([...passes.tools].sort()) } : {}),
-    ...(keys.includes('messages') ? { messages: messagesText(passes.messages) } : {}),
-    ...(keys.includes('resume') ? { interrupts: passes.interrupts } : {}),
+    ...(keys.includes('messages') || hasState ? { messages: messagesText(passes.messages) } : {}),
+    ...(route.api === 'langgraph' ? langGraphPasses(passes.langgraph, keys, hasState) : {}),
+    ...(keys.includes('resume') || (route.api === 'langgraph' && keys.includes('command'))
+      ? { interrupts: passes.interrupts }
+      : {}),
     ...(forwardHeaders.length === 0 ? {} : { headers: listText(forward) }),
+  }
+}
+
+function langGraphPasses(
+  { options, command, configurable, input }: LangGraphRules,
+  keys: readonly string[],
+  hasState: boolean,
+): Record<string, string> {
+  const sorted = (names: Iterable<string>): string => listText([...names].sort())
+  const has = (key: string): boolean => keys.includes(key)
+  return {
+    ...(RUN_OPTIONS.some(has) ? { options: sorted([...options].filter(has)) } : {}),
+    ...(has('command') ? { command: sorted(command) } : {}),
+    ...(has('config') ? { configurable: sorted(configurable) } : {}),
+    ...(hasState ? { input: input === 'all' ? 'all' : sorted(input) } : {}),
   }
 }
 

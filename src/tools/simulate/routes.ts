@@ -3,6 +3,7 @@ import { mountsOf, type Mount } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CallerConditions, ClaimTest, Relation, Rule, Rules, Who } from '../../core/decide/rules.ts'
 import type { RulePlace } from '../../core/reasons.ts'
+import { LANGGRAPH_CLOSED } from '../../core/route/langgraph-routes.ts'
 import { ROUTES_OF } from '../../core/route/all-routes.ts'
 import type { Method, Route, RouteId } from '../../core/route/routes.ts'
 import type { NeededRight } from '../../core/decide/sharing.ts'
@@ -44,6 +45,21 @@ export function routesOf(config: Config, { rules }: Policy): readonly RouteAcces
   const { authentication } = config
   const reach = makeReach(rules, { issuers: Object.keys(authentication.issuers), mode: authentication.mode })
   return mountsOf(config).flatMap((mount) => routesOfMount(mount, rules, reach))
+}
+
+/** A route of a LangGraph server that no policy can open. */
+export interface ClosedRoute {
+  readonly upstream: string
+  readonly method: (typeof LANGGRAPH_CLOSED)[number][0]
+  readonly path: string
+}
+
+export function alwaysClosed(config: Config): readonly ClosedRoute[] {
+  return mountsOf(config)
+    .filter(({ api }) => api === 'langgraph')
+    .flatMap(({ key, publicPath }) =>
+      LANGGRAPH_CLOSED.map(([method, path]) => ({ upstream: key, method, path: `${publicPath}/${path}` })),
+    )
 }
 
 function routesOfMount(mount: Mount, rules: Rules, reach: Reach): readonly RouteAccess[] {

@@ -6,7 +6,8 @@ import { isListed, mayUseAgent, type Facts, type StandingFacts } from '../../cor
 import type { Principal } from '../../core/decide/principal.ts'
 import { passingBody } from '../../core/route/bodies.ts'
 import { CODES, refuse } from '../../core/reasons.ts'
-import { ROUTES, type Route, type RouteId } from '../../core/route/routes.ts'
+import { ALL_ROUTES, type UpstreamApi } from '../../core/route/all-routes.ts'
+import { namesAgent, type Route, type RouteId } from '../../core/route/routes.ts'
 import { traceOf, type Trace } from '../../core/decide/trace.ts'
 import { ruleText, triedText } from './decision-text.ts'
 import { rowsOf, several, type LoadedTests } from './test-file.ts'
@@ -21,8 +22,16 @@ export interface TestResult {
 type Test = LoadedTests['tests'][number]
 
 interface TestContext extends LoadedTests {
+  readonly list: (typeof LISTS)[keyof typeof LISTS]
   readonly threadAccess: StandingFacts & Pick<Facts, 'upstreamHistory'>
 }
+
+/** The list of threads of each kind of upstream, and the route by which the gateway decides which threads it has. */
+const LISTS = {
+  runtime: { list: 'threads/list', read: 'threads/messages' },
+  agent: { list: 'threads/list', read: 'threads/messages' },
+  langgraph: { list: 'langgraph/threads/search', read: 'langgraph/threads/read' },
+} as const satisfies Readonly<Record<UpstreamApi, Readonly<Record<'list' | 'read', RouteId>>>>
 
 export function runTests(loaded: LoadedTests, config: Config): readonly TestResult[] {
   const configured = standingFacts(mountsOf(config)[0], config)
@@ -33,7 +42,7 @@ export function runTests(loaded: LoadedTests, config: Config): readonly TestResu
     enforcement: 'enforce' as const,
     upstreamHistory,
   }
-  const context = { ...loaded, threadAccess }
+  const context = { ...loaded, threadAccess, list: LISTS[mountsOf(config)[0].api] }
   return loaded.tests.map((test) => ({
     name: test.name,
     line: test.line,
@@ -45,7 +54,7 @@ function failuresOf(test: Test, name: string, context: TestContext): readonly st
   if (test.lists !== undefined) return listFailures(test.lists, name, context)
   if (test.agents !== undefined) return agentFailures(test.agents, test.of ?? [], name, context)
   return rowsOf(test).flatMap((route) => {
-    const agents = route.path.includes(':agentId') ? several(test.agent ?? 'default') : [undefined]
+    const agents = namesAgent(route) ? several(test.agent ?? 'default') : [undefined]
     const threads = route.thread === undefined ? [undefined] : several(test.thread)
     return agents.flatMap((agentId) =>
       threads.flatMap((threadId) => {
@@ -128,15 +137,16 @@ function actualText({ decision, tried, relation }: Traced): string {
 }
 
 function listFailures(expected: readonly string[], name: string, context: TestContext): readonly string[] {
-  const refused = refusedAs('threads/list', name, context)
+  const { list, read } = context.list
+  const refused = refusedAs(list, name, context)
   if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; got ${refused}`]
   const principal = context.principals.get(name) as Principal
   const listed = Array.from(context.threads)
-    .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.threadAccess))
+    .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.threadAccess, routeOf(list)))
     .map(([id]) => id)
   const apart = [...listed.filter((id) => !expected.includes(id)), ...expected.filter((id) => !listed.includes(id))]
   if (apart.length === 0) return []
-  const whys = apart.map((id) => `${id} ${actualText(trace(descriptorOf('threads/messages', id), name, context))}`)
+  const whys = apart.map((id) => `${id} ${actualText(trace(descriptorOf(read, id), name, context))}`)
   return [`${name}: expected a list of ${namesText(expected)}; got ${namesText(listed)}: ${whys.join('; ')}`]
 }
 
@@ -162,8 +172,11 @@ function refusedAs(id: RouteId, name: string, context: TestContext): string | nu
 }
 
 function descriptorOf(id: RouteId, threadId: string | undefined): RouteDescriptor {
-  const route = ROUTES.find((row) => row.id === id) as Route
-  return { outcome: 'classified', route, ids: threadId === undefined ? {} : { threadId }, query: [] }
+  return { outcome: 'classified', route: routeOf(id), ids: threadId === undefined ? {} : { threadId }, query: [] }
+}
+
+function routeOf(id: RouteId): Route {
+  return ALL_ROUTES.find((row) => row.id === id) as Route
 }
 
 function namesText(names: readonly string[]): string {

@@ -6,7 +6,7 @@ import type { OwnerRecord } from '../../core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../core/decide/principal.ts'
 import { isRefusal } from '../../core/reasons.ts'
 import { ALL_ROUTES } from '../../core/route/all-routes.ts'
-import type { Method, Route, RouteId } from '../../core/route/routes.ts'
+import { namesAgent, type Method, type Route, type RouteId } from '../../core/route/routes.ts'
 import {
   faultAt,
   faultsFound,
@@ -184,11 +184,10 @@ function checkTest(test: TestOfFile, at: number, { principals, threads }: TestFi
     fault('leaves', 'is only for route: threads/grants with method: DELETE', 'remove it')
   if (test.messages !== undefined && !rows.every((row) => row.body.keys.includes('messages')))
     fault('messages', 'is only for agent/run, agent/connect and agent/suggest', 'remove it')
-  if (test.answers === true && !rows.every((row) => row.body.keys.includes('resume')))
-    fault('answers', 'is only for agent/run, agent/connect and agent/suggest', 'remove it')
+  if (test.answers === true && !rows.every(({ body: { keys } }) => keys.includes('resume') || keys.includes('command')))
+    fault('answers', 'is only for agent/run, agent/connect, agent/suggest and langgraph/runs/create', 'remove it')
   const about = rows.filter((row) => row.thread !== undefined)
   if (about.length > 0 && test.thread === undefined) fault('route', `${about[0]?.id ?? ''} is about a thread`, 'add thread:')
   if (about.length === 0 && test.thread !== undefined) fault('thread', 'the route is about no thread')
-  if (test.agent !== undefined && !rows.some((row) => row.path.includes(':agentId')))
-    fault('agent', 'the route is about no agent')
+  if (test.agent !== undefined && !rows.some(namesAgent)) fault('agent', 'the route is about no agent')
 }

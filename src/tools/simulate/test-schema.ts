@@ -68,7 +68,9 @@ const policyTest = z
       .enum(['GET', 'POST', 'PATCH', 'DELETE'])
       .optional()
       .describe('The HTTP method. Default: every method of the route.'),
-    agent: oneOrMore(agent, 'is not an agent id').optional().describe('The agent, on routes with an agent. Default: default.'),
+    agent: oneOrMore(agent, 'is not an agent id')
+      .optional()
+      .describe('The agent or assistant, on routes with one. Default: default.'),
     thread: oneOrMore(thread, 'is not a thread id')
       .optional()
       .describe('The thread, on routes with a thread. A thread that is not under threads has no owner.'),
@@ -87,7 +89,7 @@ const policyTest = z
     answers: z
       .literal(true, 'must be true | write true, or remove it')
       .optional()
-      .describe('On agent/run, agent/connect and agent/suggest: the body answers an interrupt.'),
+      .describe('On agent/run, agent/connect, agent/suggest and langgraph/runs/create: the body answers an interrupt.'),
     expect: expectation.optional().describe('The expected decision.'),
     lists: z.array(thread).optional().describe('Instead of route and expect: exactly the threads in the list of the caller.'),
     agents: z

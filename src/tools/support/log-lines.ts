@@ -26,7 +26,8 @@ const WORDS: Readonly<Record<string, ReadonlySet<string>>> = {
   code: new Set(Object.keys(CODES)),
   wouldRefuse: new Set(Object.keys(REASONS)),
   enforcement: new Set(['enforce', 'observe']),
-  transport: new Set(['multi-route', 'single-route', 'endpoint']),
+  transport: new Set(['multi-route', 'single-route', 'endpoint', 'langgraph']),
+  kind: new Set(['langgraph']),
   cause: new Set(['file', 'SIGHUP', 'admin']),
   outcome: new Set(['done', 'reloaded', 'unchanged', 'refused', ...Object.keys(CODES)]),
 }
