@@ -2,6 +2,7 @@
 import { dirname, resolve } from 'node:path'
 import { forwardingFault, settingFault } from '../core/wire/headers.ts'
 import { valueAt } from '../core/json/pointer.ts'
+import type { UpstreamApi } from '../core/route/all-routes.ts'
 import {
   faultsFound,
   parseDocumentAs,
@@ -18,6 +19,7 @@ import { checkCookies } from './cookie-faults.ts'
 import { isStorePlaced, placeDataFiles } from './data-folder.ts'
 import { ASSERTION_HEADER } from './identity-schema.ts'
 import { checkListeners, checkMounts } from './mount-faults.ts'
+import { mountsOf } from './mounts.ts'
 import { DEFAULT_POLICY, policyFile, policyReferenceFault, type PolicyFile } from './policy-file.ts'
 import { storeOf } from './store-place.ts'
 import { configSchema, type Config } from './schema.ts'
@@ -40,14 +42,17 @@ export interface Named {
   readonly surroundings: {
     readonly issuers: readonly string[]
     readonly forwardHeaders: readonly string[]
+    readonly apis: readonly UpstreamApi[]
     readonly mode: 'required' | 'optional' | 'off'
   }
   readonly secrets: readonly string[]
 }
 
 /** For a policy that the configuration does not name. */
-export function surroundingsOf({ authentication, forwardHeaders }: Config): Named['surroundings'] {
-  return { issuers: Object.keys(authentication.issuers), forwardHeaders, mode: authentication.mode }
+export function surroundingsOf(config: Config): Named['surroundings'] {
+  const { authentication, forwardHeaders } = config
+  const apis = [...new Set(mountsOf(config).map(({ api }) => api))]
+  return { issuers: Object.keys(authentication.issuers), forwardHeaders, apis, mode: authentication.mode }
 }
 
 /** `named` is null for a file that is not YAML. */
@@ -108,10 +113,22 @@ function namedIn(document: SourceDocument, { value, secrets }: Filled, folder: s
     surroundings: {
       issuers: keysOf(valueAt(value, '/authentication/issuers')),
       forwardHeaders: itemsOf(valueAt(value, '/forwardHeaders')).filter(isText),
+      apis: apisIn(value),
       mode: mode === 'optional' || mode === 'off' ? mode : 'required',
     },
     secrets,
   }
+}
+
+/** The kinds of the upstreams as written, so that a policy is checked beside other errors. */
+function apisIn(written: unknown): readonly UpstreamApi[] {
+  const apis = placesIn(written).flatMap(([section = '', key]): readonly UpstreamApi[] => {
+    if (section === 'agents') return ['agent']
+    const one: unknown = valueAt(written, key === undefined ? `/${section}` : `/${section}/${key}`)
+    if (one === undefined) return []
+    return [valueAt(one, '/kind') === 'langgraph' ? 'langgraph' : 'runtime']
+  })
+  return [...new Set(apis)]
 }
 
 /** Checks header names in the text as written, so that other errors don't hide theirs. */

@@ -67,7 +67,7 @@ export function mountsOf({ upstream, upstreams, agents, ownership, identity }: C
   })
   const nothingSaid = { scope: undefined, unknownThread: undefined, lists: undefined, assertionAudience: undefined }
   const runtimes = [
-    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], kind: 'runtime' as const, ...nothingSaid, ...upstream }]),
+    ...(upstream === undefined ? [] : [{ key: '', place: ['upstream'], ...nothingSaid, ...upstream, kind: 'runtime' as const }]),
     ...Object.entries(upstreams).map(([key, one]) => ({ key, place: ['upstreams', key], ...one })),
   ].map((one): Mount => ({
     ...one,

@@ -73,7 +73,16 @@ const runtime = {
   ...reaching,
 }
 
-export const upstreamSchema = z.strictObject(runtime).superRefine(oneCa).describe('The runtime behind the gateway.')
+export const upstreamSchema = z
+  .strictObject({
+    ...runtime,
+    kind: z
+      .literal('runtime', 'is only for upstreams | write the LangGraph server under upstreams, by a key of your choice')
+      .optional()
+      .describe('A CopilotKit runtime. A LangGraph server is written under upstreams.'),
+  })
+  .superRefine(oneCa)
+  .describe('The runtime behind the gateway.')
 
 interface OfEitherKind {
   readonly kind: 'runtime' | 'langgraph'

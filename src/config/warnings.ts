@@ -1,5 +1,6 @@
 /** Finds warnings for a configuration that is valid. */
 import { passesAnyway } from '../core/wire/headers.ts'
+import type { UpstreamApi } from '../core/route/all-routes.ts'
 import { valueAt } from '../core/json/pointer.ts'
 import type { Report } from '../document/document.ts'
 import { isLoopbackHost } from '../core/wire/addresses.ts'
@@ -25,6 +26,8 @@ const SHARED_CLAIMS = new Set([
 const PASSED_ON_CLAIMS = new Set([
   '/email', '/preferred_username', '/upn', '/unique_name', '/username', '/cognito:username', '/name', '/nickname', '/phone_number',
 ])
+
+const CHECKING: Readonly<Record<UpstreamApi, string>> = { runtime: 'runtime', agent: 'agent', langgraph: 'server' }
 
 /** @param written the configuration as written, with its references filled in, and their paths */
 export function checkForWarnings(config: Config, { value: written, referenced }: Written, warn: Report): void {
@@ -61,12 +64,12 @@ export function checkForWarnings(config: Config, { value: written, referenced }:
       warn(['forwardHeaders', at], `agents may read ${name} as identity, but callers choose its value`)
     }
   }
-  for (const { place, url, headers, agentId } of mounts) {
+  for (const { place, url, headers, api } of mounts) {
     if (isLoopbackHost(new URL(url).hostname) || Object.keys(headers).length > 0) continue
     warn(
       [...place, 'url'],
       'is on another machine: a client that can connect to it bypasses the gateway',
-      `allow only the gateway by network policy, and send a secret in ${place.join('.')}.headers that the ${agentId === null ? 'runtime' : 'agent'} checks`,
+      `allow only the gateway by network policy, and send a secret in ${place.join('.')}.headers that the ${CHECKING[api]} checks`,
     )
   }
   const { assertion } = config.identity

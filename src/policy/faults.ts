@@ -1,7 +1,7 @@
 /** Errors of a policy that its schema cannot find: rules that would open more than they say, or have no meaning. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
-import { ALL_ROUTES } from '../core/route/all-routes.ts'
-import type { RouteId } from '../core/route/routes.ts'
+import { ALL_ROUTES, type UpstreamApi } from '../core/route/all-routes.ts'
+import { namesAgent, type RouteId } from '../core/route/routes.ts'
 import type { Report } from '../document/document.ts'
 import { unknownGroup } from '../document/limits.ts'
 import type { PolicyFile, RuleOfFile } from './schema.ts'
@@ -10,16 +10,14 @@ export interface PolicySurroundings {
   readonly issuers: readonly string[]
   /** The caller headers that the configuration forwards; none by default. */
   readonly forwardHeaders?: readonly string[]
+  /** The kinds of the configured upstreams; by default all kinds. */
+  readonly apis?: readonly UpstreamApi[]
   /** By default `required`. */
   readonly mode?: 'required' | 'optional' | 'off'
 }
 
 const THREAD_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter((row) => row.thread !== undefined).map((row) => row.id))
-const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(
-  ALL_ROUTES.filter(({ path, agent }) => agent === 'body' || path.includes(':agentId') || path.includes(':assistantId')).map(
-    ({ id }) => id,
-  ),
-)
+const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter(namesAgent).map(({ id }) => id))
 const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(
   ALL_ROUTES.filter(({ unknownThread }) => unknownThread !== undefined).map(({ id }) => id),
 )
@@ -115,7 +113,7 @@ function denyFaults(rule: RuleOfFile, fault: Say): void {
   if (rule.refusal === 404 && relations.length === 1) {
     fault('refusal', 'reveals whether a thread has an owner', 'name both foreign and unknown, or write refusal: 403')
   }
-  for (const key of ['forwardedProps', 'state', 'tools', 'messages', 'interrupts', 'headers', 'limits'] as const) {
+  for (const key of ['forwardedProps', 'state', 'tools', 'messages', 'langgraph', 'interrupts', 'headers', 'limits'] as const) {
     if (rule[key] !== undefined) fault(key, 'is for allow rules only', 'a denied request forwards nothing')
   }
 }

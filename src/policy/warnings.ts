@@ -1,8 +1,9 @@
 /** Warnings for an operator about a policy that the gateway may still serve. */
 import { isUnsafeProp } from '../core/route/forwarded-props.ts'
 import { isAgentId } from '../core/route/ids.ts'
-import { ROUTE_IDS } from '../core/route/all-routes.ts'
-import type { RouteId } from '../core/route/routes.ts'
+import { ROUTE_IDS, type UpstreamApi } from '../core/route/all-routes.ts'
+import { LANGGRAPH_ROUTES } from '../core/route/langgraph-routes.ts'
+import { OWN_ROUTES, type RouteId } from '../core/route/routes.ts'
 import type { OperatorSelector, Rule } from '../core/decide/rules.ts'
 import type { Report } from '../document/document.ts'
 import type { PolicySurroundings } from './faults.ts'
@@ -32,17 +33,20 @@ export function checkForWarnings(
   /** In mode `off` one warning covers everything that only operators may do. */
   const said = surroundings.mode === 'off' && file.operators.length > 0 ? lines.filter(({ rule }) => isForOperators(rule)) : null
   warnOfProps(['forwardedProps'], file.forwardedProps, warn)
+  warnOfRunParts(['langgraph'], file.langgraph, warn)
   warnOfSharing(file, warn)
   warnOfAnswers(lines, warn)
   if (said !== null) warnOfNoOperators(said, warn)
   for (const at of reach.idleSelectors(rules)) warn(['operators', at], ...IDLE)
   for (const line of lines) {
     warnOfProps(['rules', line.at, 'forwardedProps'], line.written.forwardedProps ?? [], warn)
+    if (line.written.langgraph !== undefined) warnOfRunParts(['rules', line.at, 'langgraph'], line.written.langgraph, warn)
     warnOfAgents(line, warn)
     warnOfHistory(line, warn)
+    warnOfIdleMessageRules(line, warn)
     if (said?.includes(line) !== true) warnOfRule(line, isLarge ? [] : lines, reach, warn)
   }
-  warnOfClosedRoutes(lines, reach, said ?? [], warn)
+  warnOfClosedRoutes(lines, reach, said ?? [], surroundings.apis ?? ['runtime', 'langgraph'], warn)
 }
 
 /** The most pairs of rules that are compared per kind of operator: a reload must be quick. */
@@ -125,15 +129,32 @@ function warnOfNoOperators(silent: readonly Line[], warn: Report): void {
 }
 
 /** Routes that no caller may use, although no rule says so. */
-function warnOfClosedRoutes(lines: readonly Line[], reach: Reach, said: readonly Line[], warn: Report): void {
+function warnOfClosedRoutes(
+  lines: readonly Line[],
+  reach: Reach,
+  said: readonly Line[],
+  apis: readonly UpstreamApi[],
+  warn: Report,
+): void {
   const meant = (route: RouteId): boolean =>
     lines.some(({ written, rule }) => rule.effect === 'allow' && rule.who.length === 0 && routesOf(written).includes(route))
   const opening = (route: RouteId): readonly Line[] =>
     lines.filter(
       ({ written, rule: { effect, who } }) => effect === 'allow' && who.length > 0 && routesOf(written).includes(route),
     )
-  // A policy for runtimes need not say that it has nothing for LangGraph servers.
-  const open = ROUTE_IDS.filter((route) => !route.startsWith('langgraph/') && !meant(route))
+  const hasServer = apis.includes('langgraph')
+  const isServerClosed = hasServer && LANGGRAPH_IDS.every((route) => opening(route).length === 0)
+  if (isServerClosed) {
+    warn(
+      ['rules'],
+      'no rule allows a route of a LangGraph server: the gateway refuses every request to it',
+      'copy the rules whose names begin with langgraph from the default policy',
+    )
+  }
+  // A server whose routes are all closed has its own warning.
+  const isOfUpstream = (route: RouteId): boolean =>
+    LANGGRAPH_IDS.includes(route) ? hasServer && !isServerClosed : apis.some((api) => api !== 'langgraph') || isOwn(route)
+  const open = ROUTE_IDS.filter((route) => isOfUpstream(route) && !meant(route))
   const unsaid = open.filter((route) => opening(route).length === 0)
   const silent = open.filter((route) => {
     const rules = opening(route)
@@ -144,6 +165,12 @@ function warnOfClosedRoutes(lines: readonly Line[], reach: Reach, said: readonly
   }
   say(unsaid, 'no rule allows it', 'for routes that are closed on purpose, add a rule with allow: []')
   say(silent, 'the rules that allow it never match', 'correct these rules, or write allow: [] there')
+}
+
+const LANGGRAPH_IDS: readonly RouteId[] = [...new Set(LANGGRAPH_ROUTES.map(({ id }) => id))]
+
+function isOwn(route: RouteId): boolean {
+  return OWN_ROUTES.some(({ id }) => id === route)
 }
 
 function routesOf({ routes }: RuleOfFile): readonly RouteId[] {
@@ -167,6 +194,49 @@ function warnOfProps(path: readonly PropertyKey[], props: PolicyFile['forwardedP
   for (const [at, { name }] of props.entries()) {
     if (isUnsafeProp(name)) warn([...path, at, 'name'], `${name} is unsafe: callers choose its value`)
   }
+}
+
+const UNSAFE_OPTIONS: Readonly<Record<string, string>> = {
+  context: "callers choose values in the graph's configuration, which may say who the user is",
+  langsmith_tracer: 'callers choose the project to which the server sends what a run does',
+  supersteps: 'callers write the state of a new thread as any node, and with any command',
+  webhook: 'callers choose an address to which the server sends the result of a run',
+}
+
+const UNSAFE_COMMANDS: Readonly<Record<string, string>> = {
+  goto: 'callers choose the next node of the graph',
+  update: 'callers write any part of the state, with messages of any role, whatever input and messages say',
+}
+
+/** What reaches further than the input of a run. */
+function warnOfRunParts(path: readonly PropertyKey[], parts: PolicyFile['langgraph'], warn: Report): void {
+  for (const [at, name] of parts.options.entries()) {
+    const why = UNSAFE_OPTIONS[name]
+    if (why !== undefined) warn([...path, 'options', at], `${name} is unsafe: ${why}`)
+  }
+  for (const [at, name] of parts.command.entries()) {
+    const why = UNSAFE_COMMANDS[name]
+    if (why !== undefined) warn([...path, 'command', at], `${name} is unsafe: ${why}`)
+  }
+  for (const [at, name] of parts.configurable.entries()) {
+    warn([...path, 'configurable', at], `${name} is unsafe: callers choose its value in the configuration of the graph`)
+  }
+}
+
+/** The gateway reads the roles and the number of messages in the input of a graph, and no more of them. */
+function warnOfIdleMessageRules({ at, written, rule }: Line, warn: Report): void {
+  if (!isAllowing(written) || !isOn(written, 'langgraph/runs/create')) return
+  const { size, media, schemes, history } = rule.passes.messages
+  const idle = [
+    ...(size === 'off' ? [] : ['size']),
+    ...(media === 'all' ? [] : ['media']),
+    ...(schemes === 'all' ? [] : ['schemes']),
+    ...(history === 'trust' ? [] : ['history']),
+  ]
+  if (idle.length === 0) return
+  const named = idle.map((key) => `messages.${key}`).join(', ')
+  const verb = idle.length === 1 ? 'has' : 'have'
+  warn(['rules', at], `${named} ${verb} no effect on langgraph/runs/create`, 'limit the body with limits.body')
 }
 
 /** Finds the switch without rules, rules without the switch, and threads that callers can find but not open. */
