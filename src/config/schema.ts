@@ -289,7 +289,8 @@ export const configSchema = z
       ...Object.entries(upstreams).map(([key, one]) => [['upstreams', key], one]),
     ] as const
     for (const [place, one] of runtimes as readonly (readonly [readonly string[], typeof upstream])[]) {
-      if (one?.transport !== 'auto') continue
+      // The gateway asks a LangGraph server nothing to learn what it is.
+      if (one?.transport !== 'auto' || ('kind' in one && one.kind === 'langgraph')) continue
       const message = "is auto, and the gateway's own questions carry no assertion | name multi-route or single-route"
       context.addIssue({ code: 'custom', path: [...place, 'transport'], message })
     }

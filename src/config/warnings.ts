@@ -29,13 +29,22 @@ const PASSED_ON_CLAIMS = new Set([
 
 const CHECKING: Readonly<Record<UpstreamApi, string>> = { runtime: 'runtime', agent: 'agent', langgraph: 'server' }
 
+/** A LangGraph server copies these headers into the configuration of a run (langgraph-behaviour.md, "Headers"). */
+function isKeptWithThreads(name: string): boolean {
+  const lower = name.toLowerCase()
+  return lower.startsWith('x-') && !['x-api-key', 'x-tenant-id', 'x-service-key'].includes(lower)
+}
+
 /** @param written the configuration as written, with its references filled in, and their paths */
 export function checkForWarnings(config: Config, { value: written, referenced }: Written, warn: Report): void {
   const mounts = mountsOf(config)
   checkForUnused(config, (path) => valueAt(written, `/${path.join('/')}`) !== undefined, warn)
-  for (const { place, headers } of mounts) {
+  for (const { place, api, headers } of mounts) {
     for (const name of Object.keys(headers)) {
       const path = [...place, 'headers', name]
+      if (api === 'langgraph' && isKeptWithThreads(name)) {
+        warn(path, 'can be read by callers: the server keeps it with threads and runs', 'send a secret as authorization')
+      }
       if (SECRET_NAME.test(name) && !referenced.has(path.join('.'))) {
         warn(path, 'looks like a secret in plain text', 'write "${file:/run/secrets/…}" or "${env:…}"')
       }
@@ -74,6 +83,13 @@ export function checkForWarnings(config: Config, { value: written, referenced }:
   }
   const { assertion } = config.identity
   if (assertion !== undefined) {
+    if (!assertion.replaceAuthorization && mounts.some(({ api }) => api === 'langgraph')) {
+      warn(
+        ['identity', 'assertion'],
+        'can be read by every reader of a thread: a LangGraph server keeps it with threads and runs',
+        'write replaceAuthorization: true',
+      )
+    }
     const audiences = mounts.map(({ assertionAudience = assertion.audience }) => assertionAudience)
     for (const [at, { place }] of mounts.entries()) {
       const same = mounts[audiences.indexOf(audiences[at] ?? '')]
