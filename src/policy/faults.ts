@@ -21,6 +21,8 @@ const AGENT_ROUTES: ReadonlySet<RouteId> = new Set(ALL_ROUTES.filter(namesAgent)
 const NEW_THREAD_ROUTES: ReadonlySet<RouteId> = new Set(
   ALL_ROUTES.filter(({ unknownThread }) => unknownThread !== undefined).map(({ id }) => id),
 )
+/** Lists of the caller's threads. */
+const LIST_ROUTES: ReadonlySet<RouteId> = new Set(['threads/list', 'langgraph/threads/search', 'langgraph/threads/count'])
 /** Routes that affect all users at once. */
 const EVERYBODYS_ROUTES: ReadonlySet<RouteId> = new Set(['threads/clear', 'cpk-debug-events'])
 
@@ -98,9 +100,9 @@ function allowFaults(rule: RuleOfFile, fault: Say): void {
     }
     if (EVERYBODYS_ROUTES.has(id) && !only(['operator']))
       fault('allow', `${id} reaches the threads of all users`, 'allow it to operators only')
-    if (id === 'threads/list' && allow.includes('anonymous')) {
+    if (LIST_ROUTES.has(id) && allow.includes('anonymous')) {
       const hint = "all anonymous callers are one owner: each would see the others' threads"
-      fault('allow', 'threads/list cannot be allowed to anonymous', hint)
+      fault('allow', `${id} cannot be allowed to anonymous`, hint)
     }
   }
   if (rule.threads?.includes('foreign') === true && !only(['operator'])) {

@@ -126,6 +126,7 @@ for (const [key, value] of [
   ['forwardedProps', []],
   ['state', 'pass'],
   ['tools', 'pass'],
+  ['langgraph', { options: ['webhook'] }],
   ['interrupts', 'refuse'],
   ['headers', []],
   ['limits', {}],

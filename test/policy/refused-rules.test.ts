@@ -132,13 +132,15 @@ for (const route of OPERATORS) {
 }
 
 void test('the list is never opened to anonymous: all of them are one owner', (t) => {
-  t.match(faultsIn(ruled([{ routes: ['threads/list'], allow: ['signed-in', 'anonymous'] }])), [
-    {
-      path: 'rules.0.allow',
-      message: 'threads/list cannot be allowed to anonymous',
-      hint: /^all anonymous callers are one owner/,
-    },
-  ])
+  for (const route of ['threads/list', 'langgraph/threads/search', 'langgraph/threads/count']) {
+    t.match(faultsIn(ruled([{ routes: [route], allow: ['signed-in', 'anonymous'] }])), [
+      {
+        path: 'rules.0.allow',
+        message: `${route} cannot be allowed to anonymous`,
+        hint: /^all anonymous callers are one owner/,
+      },
+    ])
+  }
   t.end()
 })
 
