@@ -284,13 +284,15 @@ export const configSchema = z
       context.addIssue({ code: 'custom', path: ['listen', 'fd'], message })
     }
     if (identity.assertion?.replaceAuthorization !== true) return
+    // The gateway asks a LangGraph server nothing to learn what it is.
     const runtimes = [
-      [['upstream'], upstream],
-      ...Object.entries(upstreams).map(([key, one]) => [['upstreams', key], one]),
-    ] as const
-    for (const [place, one] of runtimes as readonly (readonly [readonly string[], typeof upstream])[]) {
-      // The gateway asks a LangGraph server nothing to learn what it is.
-      if (one?.transport !== 'auto' || ('kind' in one && one.kind === 'langgraph')) continue
+      { place: ['upstream'], transport: upstream?.transport },
+      ...Object.entries(upstreams)
+        .filter(([, { kind }]) => kind === 'runtime')
+        .map(([key, { transport }]) => ({ place: ['upstreams', key], transport })),
+    ]
+    for (const { place, transport } of runtimes) {
+      if (transport !== 'auto') continue
       const message = "is auto, and the gateway's own questions carry no assertion | name multi-route or single-route"
       context.addIssue({ code: 'custom', path: [...place, 'transport'], message })
     }
