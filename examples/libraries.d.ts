@@ -14,7 +14,11 @@ declare module 'express' {
     json(value: unknown): void
     sendFile(name: string, options: { root: string }): void
   }
-  const express: { (): Application; static(folder: string, options: { index: string }): Router; json(options: { limit: string }): Router }
+  const express: {
+    (): Application
+    static(folder: string, options: { index: string }): Router
+    json(options: { limit: string }): Router
+  }
   export default express
 }
 
