@@ -384,3 +384,28 @@ void test('grants open the routes that they name: reading also copies and joins,
   t.ok(owners(gateway.folder).includes(`${ID}=corp:alice`), 'a guest’s run changes no owner')
   t.equal(codeOf(await ask(bob, '/threads', { body: { thread_id: ID } })), undefined)
 })
+
+void test('a copy that comes after its caller’s access has ended is nobody’s, and not told', async (t) => {
+  const { ask, create, alice, bob, server, gateway } = await recorded(t, obliging, { policy: OWNERS_SHARE })
+  await create(alice, ID)
+  const grants = (body: object, method: string): Promise<Reply> =>
+    gateway.call(`${gateway.url}/graphs/threadwarden/threads/${ID}/grants`, { token: alice, method, body })
+  t.equal((await grants({ user: 'corp:bob', right: 'read' }, 'POST')).status, 201)
+  server.answer(async (request, response) => {
+    t.equal((await grants({ user: 'corp:bob' }, 'DELETE')).status, 204)
+    return json({ thread_id: COPY })(request, response)
+  })
+  const late = await ask(bob, `/threads/${ID}/copy`, { body: {} })
+  t.equal(late.status, 403)
+  t.notMatch(late.text, COPY)
+  t.same(owners(gateway.folder), [`${ID}=corp:alice`])
+})
+
+void test('an id that is no UUID, which the server would refuse a whole search for, is not searched for', async (t) => {
+  const { ask, create, alice, server } = await recorded(t)
+  await create(alice, ID)
+  t.equal((await ask(alice, '/threads/imported-1/runs', { body: NOTES })).status, 200)
+  server.answer(json([]))
+  await ask(alice, '/threads/search', { body: {} })
+  t.same((server.requests.at(-1)?.json as { ids: unknown }).ids, [ID])
+})

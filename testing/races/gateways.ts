@@ -38,8 +38,9 @@ const KEEP_ON = ['--import', `data:text/javascript,process.on('SIGXFSZ',()=>{})`
  * Prepares everything that they share. They end with the scope.
  * @param address under `ownership`
  * @param user the id of the user that they run as, by default that of this process
+ * @param more what the configuration has besides, such as further upstreams
  */
-export function prepareSite(scope: Scope, address: StoreAddress, upstreamUrl: string, user?: number): Site {
+export function prepareSite(scope: Scope, address: StoreAddress, upstreamUrl: string, user?: number, more: object = {}): Site {
   const { folder, remove } = makeFolder()
   scope.teardown(remove)
   const signer = makeSigner()
@@ -55,6 +56,7 @@ export function prepareSite(scope: Scope, address: StoreAddress, upstreamUrl: st
     forwardHeaders: [MARK],
     ownership: { ...address, unknownThread: 'claim' },
     limits: { newThreads: 'off', requests: 'off' },
+    ...more,
   }
   writeFileSync(file, JSON.stringify(configuration))
   const { publicKeyFile } = signer.authentication.issuers['corp'] as { readonly publicKeyFile: string }

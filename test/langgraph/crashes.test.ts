@@ -1,0 +1,138 @@
+/** Creations, runs and copies on a LangGraph server over two gateway processes on one store, of which one is killed meanwhile. */
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { test, type Test } from 'tap'
+import { prepareSite, type Gateway } from '../../testing/races/gateways.ts'
+import { call, type Reply } from '../../testing/support/client.ts'
+import { NOWHERE } from '../../testing/support/gated.ts'
+import { makeFolder } from '../../testing/support/gateway.ts'
+import { owners, rows } from '../../testing/support/rows.ts'
+import { startUpstream, json, type Answering, type Recorded } from '../../testing/support/upstream.ts'
+import { until } from '../../testing/support/until.ts'
+
+const NOTES = { assistant_id: 'notes' }
+
+/** A server with threads: it makes them, copies them, and says which it has. */
+class Threads {
+  readonly ids = new Set<string>()
+  /** Whether an answer waits. The server has done what it was asked then. */
+  isHolding = false
+  held: ServerResponse | null = null
+  readonly answer: Answering = (request, response) => {
+    if (!request.headers.has('x-request-id')) return json([])(request, response)
+    const [status, body] = this.#done(request)
+    if (this.isHolding && request.method === 'POST') this.held = response
+    else return json(body, status)(request, response)
+  }
+
+  #done({ method, target, json: body }: Recorded): readonly [number, object] {
+    const [, , path = '', what] = target.split('/')
+    if (method === 'GET') return this.ids.has(path) ? [200, { thread_id: path }] : [404, {}]
+    const { thread_id, if_exists, if_not_exists } = (body ?? {}) as Record<string, string | undefined>
+    const named = thread_id ?? path
+    if (what === 'copy') return [200, { thread_id: this.#make(crypto.randomUUID()) }]
+    if (what === 'runs' && !this.ids.has(named) && if_not_exists !== 'create') return [422, {}]
+    if (what === undefined && this.ids.has(named) && if_exists !== 'do_nothing') return [409, {}]
+    return [200, { thread_id: this.#make(named) }]
+  }
+
+  #make(id: string): string {
+    this.ids.add(id)
+    return id
+  }
+}
+
+interface Scene {
+  readonly threads: Threads
+  readonly folder: string
+  readonly start: () => Promise<Gateway>
+  readonly ask: (gateway: Gateway, user: string, path: string, body?: object) => Promise<Reply>
+}
+
+async function scene(t: Test, unknownThread: string): Promise<Scene> {
+  const threads = new Threads()
+  const server = await startUpstream(threads.answer)
+  t.teardown(() => server.close())
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const store = `sqlite:${join(folder, 'ownership.db')}`
+  const { start, tokenOf } = prepareSite(t, { store }, NOWHERE, undefined, {
+    upstreams: { graphs: { kind: 'langgraph', url: server.url, unknownThread } },
+  })
+  return {
+    threads,
+    folder,
+    start,
+    ask: ({ base }, user, path, body) =>
+      call(`${new URL(base).origin}/graphs${path}`, { token: tokenOf(user), ...(body === undefined ? {} : { body }) }),
+  }
+}
+
+/** Sends a request, and kills its gateway when the server has done it and not yet answered. */
+async function killed({ threads }: Scene, gateway: Gateway, request: () => Promise<Reply>): Promise<void> {
+  threads.isHolding = true
+  const asked = request().catch(() => null)
+  await until(() => threads.held !== null)
+  await gateway.kill()
+  threads.held?.destroy()
+  threads.held = null
+  threads.isHolding = false
+  await asked
+}
+
+for (const unknownThread of ['claim', 'verify']) {
+  void test(`${unknownThread}: a thread stays with who asked for it, where the gateway is killed before the answer`, async (t) => {
+    const made = await scene(t, unknownThread)
+    const { ask, start, folder, threads } = made
+    const [a, b] = await Promise.all([start(), start()])
+    const created = crypto.randomUUID()
+    await killed(made, a, () => ask(a, 'alice', '/threads', { thread_id: created }))
+    t.match(rows(folder), [{ thread_id: created, user_id: 'corp:alice', provisional: 1 }])
+    for (const [path, body] of [
+      ['/threads', { thread_id: created, if_exists: 'do_nothing' }],
+      [`/threads/${created}/runs`, NOTES],
+    ] as const) {
+      t.equal((await ask(b, 'bob', path, body)).status, 403)
+    }
+    t.equal((await ask(b, 'alice', '/threads', { thread_id: created, if_exists: 'do_nothing' })).status, 200)
+    t.equal((await ask(b, 'alice', `/threads/${created}`)).status, 200)
+    const c = await start()
+    const before = new Set(threads.ids)
+    await killed(made, c, () => ask(c, 'alice', `/threads/${created}/copy`, {}))
+    const copies = [...threads.ids].filter((id) => !before.has(id))
+    t.equal(copies.length, 1, 'the server has a copy of which nobody knows')
+    t.same(owners(folder), [`${created}=corp:alice`])
+    for (const user of ['alice', 'bob']) {
+      t.equal((await ask(b, user, `/threads/${copies[0]}`)).status, 403)
+      t.equal((await ask(b, user, `/threads/${copies[0]}/copy`, {})).status, 403)
+      if (unknownThread === 'verify') {
+        t.equal((await ask(b, user, `/threads/${copies[0]}/runs`, NOTES)).status, 403)
+        t.equal((await ask(b, user, '/threads', { thread_id: copies[0] })).status, 403)
+      }
+    }
+  })
+}
+
+void test('of two users who begin one id at two gateways at once, one has it, on both', async (t) => {
+  const { ask, start, folder } = await scene(t, 'verify')
+  const [a, b] = await Promise.all([start(), start()])
+  for (let round = 0; round < 20; round += 1) {
+    const id = crypto.randomUUID()
+    const begin = (gateway: Gateway, user: string): Promise<Reply> =>
+      round % 2 === 0
+        ? ask(gateway, user, '/threads', { thread_id: id, if_exists: 'do_nothing' })
+        : ask(gateway, user, `/threads/${id}/runs`, { ...NOTES, if_not_exists: 'create' })
+    const replies = await Promise.all([begin(a, 'alice'), begin(b, 'bob')])
+    const won = replies.filter(({ status }) => status === 200)
+    t.equal(won.length, 1, replies.map(({ status, text }) => `${status} ${text}`).join(', '))
+    const [winner, loser] = replies[0].status === 200 ? (['alice', 'bob'] as const) : (['bob', 'alice'] as const)
+    t.ok(owners(folder).includes(`${id}=corp:${winner}`))
+    for (const gateway of [a, b]) {
+      t.equal((await ask(gateway, winner, `/threads/${id}`)).status, 200)
+      t.equal((await ask(gateway, loser, `/threads/${id}`)).status, 403)
+    }
+    const { thread_id } = (await ask(a, winner, `/threads/${id}/copy`, {})).json as { thread_id: string }
+    t.equal((await ask(b, winner, `/threads/${thread_id}`)).status, 200, 'a copy is known to the other gateway at once')
+    t.equal((await ask(b, loser, `/threads/${thread_id}`)).status, 403)
+  }
+})
