@@ -46,7 +46,7 @@ export function checkForWarnings(
     warnOfIdleMessageRules(line, warn)
     if (said?.includes(line) !== true) warnOfRule(line, isLarge ? [] : lines, reach, warn)
   }
-  warnOfClosedRoutes(lines, reach, said ?? [], surroundings.apis ?? ['runtime', 'langgraph'], warn)
+  warnOfClosedRoutes(lines, reach, said ?? [], surroundings.apis ?? null, warn)
 }
 
 /** The most pairs of rules that are compared per kind of operator: a reload must be quick. */
@@ -133,7 +133,7 @@ function warnOfClosedRoutes(
   lines: readonly Line[],
   reach: Reach,
   said: readonly Line[],
-  apis: readonly UpstreamApi[],
+  apis: readonly UpstreamApi[] | null,
   warn: Report,
 ): void {
   const meant = (route: RouteId): boolean =>
@@ -142,8 +142,8 @@ function warnOfClosedRoutes(
     lines.filter(
       ({ written, rule: { effect, who } }) => effect === 'allow' && who.length > 0 && routesOf(written).includes(route),
     )
-  const hasServer = apis.includes('langgraph')
-  const isServerClosed = hasServer && LANGGRAPH_IDS.every((route) => opening(route).length === 0)
+  const hasServer = apis?.includes('langgraph') === true
+  const isServerClosed = hasServer && LANGGRAPH_IDS.every((route) => opening(route).length === 0) && !LANGGRAPH_IDS.every(meant)
   if (isServerClosed) {
     warn(
       ['rules'],
@@ -152,8 +152,10 @@ function warnOfClosedRoutes(
     )
   }
   // A server whose routes are all closed has its own warning.
-  const isOfUpstream = (route: RouteId): boolean =>
-    LANGGRAPH_IDS.includes(route) ? hasServer && !isServerClosed : apis.some((api) => api !== 'langgraph') || isOwn(route)
+  const isOfUpstream = (route: RouteId): boolean => {
+    if (apis === null || isOwn(route)) return true
+    return LANGGRAPH_IDS.includes(route) ? hasServer && !isServerClosed : apis.some((api) => api !== 'langgraph')
+  }
   const open = ROUTE_IDS.filter((route) => isOfUpstream(route) && !meant(route))
   const unsaid = open.filter((route) => opening(route).length === 0)
   const silent = open.filter((route) => {

@@ -424,11 +424,14 @@ void test('what a terminal would obey is made visible', async (t) => {
   t.match(stdout, /roles: \\u\{1b\}\[31mred\\u\{202e\};/)
 })
 
+/** The threads of a chat in the shipped policy, with the lines before them: another rule has the same threads. */
+const CHAT = 'routes: [agent/run, agent/connect, agent/suggest]\n    allow: [signed-in]\n    threads: [own, shared'
+
 void test('a policy with a fault is told with its line', async (t) => {
   const { explain } = scene(
     t,
     { policy: './policy.yaml' },
-    { 'policy.yaml': edited('threads: [own, shared, unknown]', 'threads: [own, foreign]') },
+    { 'policy.yaml': edited(`${CHAT}, unknown]`, `${CHAT.replace('own, shared', 'own, foreign')}]`) },
   )
   const plain = await explain('--method', 'GET', '--target', '/api/copilotkit/info')
   t.same({ code: plain.code, stdout: plain.stdout }, { code: 1, stdout: '' })
