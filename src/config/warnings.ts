@@ -29,12 +29,6 @@ const PASSED_ON_CLAIMS = new Set([
 
 const CHECKING: Readonly<Record<UpstreamApi, string>> = { runtime: 'runtime', agent: 'agent', langgraph: 'server' }
 
-/** A LangGraph server copies these headers into the configuration of a run (langgraph-behaviour.md, "Headers"). */
-function isKeptWithThreads(name: string): boolean {
-  const lower = name.toLowerCase()
-  return lower.startsWith('x-') && !['x-api-key', 'x-tenant-id', 'x-service-key'].includes(lower)
-}
-
 /** @param written the configuration as written, with its references filled in, and their paths */
 export function checkForWarnings(config: Config, { value: written, referenced }: Written, warn: Report): void {
   const mounts = mountsOf(config)
@@ -161,4 +155,10 @@ export function checkForWarnings(config: Config, { value: written, referenced }:
       warn(path, `${id} may be reassigned to another person later, who then gets the threads`, 'write /sub')
     }
   }
+}
+
+/** A LangGraph server copies these headers into the configuration of a run (langgraph-behaviour.md, "Headers"). */
+function isKeptWithThreads(name: string): boolean {
+  const lower = name.toLowerCase()
+  return lower.startsWith('x-') && !['x-api-key', 'x-tenant-id', 'x-service-key'].includes(lower)
 }
