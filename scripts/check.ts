@@ -24,6 +24,7 @@ const CHECKS = [
   'check:cli',
   'check:metrics',
   'check:keys',
+  'check:langgraph',
   'check:contract',
   'check:format',
 ]

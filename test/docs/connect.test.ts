@@ -5,6 +5,7 @@ import tap, { test, type Test } from 'tap'
 import { parse } from 'yaml'
 import { startAgent } from '../../examples/agent.ts'
 import { startIssuer } from '../../examples/issuer.ts'
+import { startLangGraph } from '../../examples/langgraph.ts'
 import { startRuntime, type RuntimeOptions } from '../../examples/runtime.ts'
 import { call, runInput } from '../../testing/support/client.ts'
 import { deploymentFile, startDeployment } from '../../testing/support/deployment.ts'
@@ -30,6 +31,12 @@ for (const [name, configurations] of [
     t.end()
   })
 }
+
+void test('langgraph.md shows the ready configuration', (t) => {
+  const [shown = ''] = blocks(page('docs/how-to/connect/langgraph.md'), 'yaml')
+  t.same(parse(shown), parse(readyConfig('langgraph')))
+  t.end()
+})
 
 /** People, and whatever a page has behind the gateway. */
 async function startParts(t: Test, options: RuntimeOptions = {}) {
@@ -65,6 +72,16 @@ void test('the commands of self-hosted-agent.md', async (t) => {
       'https://login.example.com/': issuer.issuer,
       '0.0.0.0': '127.0.0.1',
     },
+  })
+})
+
+void test('the commands of langgraph.md', async (t) => {
+  const { issuer, env } = await startParts(t)
+  const server = await startLangGraph()
+  t.teardown(() => server.close())
+  await runBlocks(t, 'docs/how-to/connect/langgraph.md', {
+    env,
+    replace: { 'http://127.0.0.1:2024': server.url, 'https://login.example.com/': issuer.issuer, '0.0.0.0': '127.0.0.1' },
   })
 })
 

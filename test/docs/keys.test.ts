@@ -46,10 +46,13 @@ function documented(text: string): ReadonlyMap<string | null, string | undefined
 const schemaOf = (schema: z.ZodType) => z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Node
 
 const CONFIG_KEYS = keysOf(schemaOf(configSchema))
-/** A rule's `messages` is the file's. */
+/** A rule has these as the file has them. */
+const AS_IN_THE_FILE = ['messages', 'langgraph']
 const RULE_KEYS = [
-  ...keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {}).filter(({ path }) => !path.startsWith('messages.')),
-  { path: 'messages', value: undefined, isRequired: false },
+  ...keysOf(schemaOf(policySchema).properties?.['rules']?.items ?? {}).filter(
+    ({ path }) => !AS_IN_THE_FILE.some((name) => path.startsWith(`${name}.`)),
+  ),
+  ...AS_IN_THE_FILE.map((path) => ({ path, value: undefined, isRequired: false })),
 ]
 
 const POLICY = page('docs/reference/policy.md')

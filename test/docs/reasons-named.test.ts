@@ -40,6 +40,8 @@ const OTHERS = new Set([
   'prometheus-data',
   'normalize-uri',
   'qemu-user-static',
+  // A header of an answer.
+  'content-location',
   // A secret, and the program that sends reports to systemd.
   'service-token',
   'systemd-notify',
