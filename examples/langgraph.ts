@@ -28,6 +28,8 @@ const HANDLERS = ['auth.ts', 'service-auth.ts'] as const
 export interface LangGraphOptions {
   /** The handler that asks who is there; there is none by default. */
   readonly handler?: (typeof HANDLERS)[number]
+  /** Lets the server's Studio in without the handler, as servers do by default. */
+  readonly studio?: boolean
   /** What the handler finds in its environment, besides the caller's. */
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -52,7 +54,7 @@ interface Started {
  * Starts the server and waits until it answers.
  * @throws with the end of its log, if it doesn't get there
  */
-export async function startLangGraph({ handler, environment = {} }: LangGraphOptions = {}): Promise<LangGraph> {
+export async function startLangGraph({ handler, studio = false, environment = {} }: LangGraphOptions = {}): Promise<LangGraph> {
   const packages = join(SOURCE, 'node_modules')
   const program = join(packages, '@langchain/langgraph-cli/dist/cli/cli.mjs')
   if (!existsSync(program)) throw new Error('the packages of examples/langgraph are not installed: run npm run setup')
@@ -64,7 +66,7 @@ export async function startLangGraph({ handler, environment = {} }: LangGraphOpt
   }
   try {
     await Promise.all(FILES.map((name) => copyFile(join(SOURCE, name), join(folder, name))))
-    if (handler !== undefined) await authenticate(folder, handler)
+    if (handler !== undefined) await authenticate(folder, handler, studio)
     await symlink(packages, join(folder, 'node_modules'))
     started = await launch(program, folder, environment)
     return { url: await untilReady(started), log: started.log, close }
@@ -75,9 +77,9 @@ export async function startLangGraph({ handler, environment = {} }: LangGraphOpt
 }
 
 /** Names the handler in the server's settings. It stays where it is: beside the packages and the sources that it needs. */
-async function authenticate(folder: string, handler: string): Promise<void> {
+async function authenticate(folder: string, handler: string, studio: boolean): Promise<void> {
   const settings = JSON.parse(await readFile(join(folder, 'langgraph.json'), 'utf8')) as object
-  const auth = { path: `${join(SOURCE, handler)}:auth`, disable_studio_auth: true }
+  const auth = { path: `${join(SOURCE, handler)}:auth`, disable_studio_auth: !studio }
   await writeFile(join(folder, 'langgraph.json'), JSON.stringify({ ...settings, auth }))
 }
 

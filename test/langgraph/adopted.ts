@@ -1,5 +1,6 @@
 /** A LangGraph server that has threads from before the gateway, and configurations for it. */
 import { randomUUID } from 'node:crypto'
+import { createSigner } from 'fast-jwt'
 import type { Test } from 'tap'
 import { startLangGraph, type LangGraphOptions } from '../../examples/langgraph.ts'
 import { startGateway } from '../../src/gateway/start.ts'
@@ -46,6 +47,9 @@ export async function startAdopted(t: Test, options: LangGraphOptions = {}): Pro
 }
 
 export interface Started {
+  readonly url: string
+  /** A token of a user of corp. */
+  readonly token: (subject: string) => string
   /** Every log line, parsed. */
   readonly lines: readonly Readonly<Record<string, unknown>>[]
   readonly health: (path: string) => Promise<{ readonly status: number; readonly text: string }>
@@ -60,8 +64,11 @@ export async function startBefore(t: Test, changes: Changes): Promise<Started> {
   const log = makeLog('info', { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) })
   const gateway = await startGateway(prepared.value, log, { prepare: () => prepare(file, process.env) })
   t.teardown(() => gateway.stop(0))
+  const sign = createSigner({ key: 'x'.repeat(64), algorithm: 'HS256', expiresIn: 600_000 })
   return {
     lines,
+    url: gateway.url,
+    token: (subject) => sign({ iss: 'corp', aud: 'chat', sub: subject }),
     async health(path) {
       const answer = await fetch(`${gateway.healthUrl}${path}`)
       return { status: answer.status, text: await answer.text() }

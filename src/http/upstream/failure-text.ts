@@ -4,7 +4,7 @@ export type UpstreamSetting = 'url' | 'ca' | 'timeout' | 'certificate' | 'key' |
 
 export interface FailurePlace {
   readonly url: string
-  readonly server: 'runtime' | 'agent'
+  readonly server: 'runtime' | 'agent' | 'server'
   /** The name of a setting, as the reader knows it: upstream.tls.ca, or --upstream-ca. */
   readonly setting: (key: UpstreamSetting) => string
 }

@@ -2,10 +2,11 @@
 import { Agent } from 'undici'
 import { mountsOf, serverHeaders, type Mount } from '../../config/mounts.ts'
 import { storeOf } from '../../config/store-place.ts'
+import type { UpstreamApi } from '../../core/route/all-routes.ts'
 import type { Sources } from '../../document/sources.ts'
 import { upstreamTls } from '../../tls/material.ts'
 import { openUpstream, type Upstream } from '../../http/upstream/upstream.ts'
-import { SEPARATION_CHECK, EXPOSURE_CHECKS } from './upstream-exposure.ts'
+import { SEPARATION_CHECK, EXPOSURE_CHECKS, SERVER_EXPOSURE_CHECKS } from './upstream-exposure.ts'
 import { codeOf, NoAnswer } from './requests.ts'
 import { makeRedactor, notChecked, seconds, type Finding } from './finding.ts'
 import { BODIES_CHECK, CALLER_CHECK, HEADERS_CHECK, PREFLIGHT_CHECK, READY_CHECK, STRANGER_CHECK } from './gateway.ts'
@@ -13,16 +14,25 @@ import { ISSUER_CHECKS } from './issuers.ts'
 import { CERTIFICATE_CHECK, listenerDispatcher } from './listener.ts'
 import { RUN_CHECK, STREAMS_CHECK } from './live-run.ts'
 import { QUIET_CHECK } from './quiet-stream.ts'
+import { SERVER_CHECKS } from './langgraph.ts'
 import { STORE_CHECKS } from './store.ts'
 import type { Check, Machine, Results, Subject, Wishes } from './subject.ts'
 import { THREAD_CHECKS } from './threads.ts'
 import { ROUTES_CHECK } from './routes.ts'
-import { AGENT_CHECK, UPSTREAM_CHECKS } from './upstream.ts'
+import { AGENT_CHECK, SERVER_REACHABLE, UPSTREAM_CHECKS } from './upstream.ts'
 
 const FIRST: readonly Check[] = [...STORE_CHECKS, ...ISSUER_CHECKS]
 
 /** Checks of a runtime, in this order: later checks use what earlier ones found out. */
 const RUNTIME_CHECKS: readonly Check[] = [...UPSTREAM_CHECKS, ROUTES_CHECK, ...EXPOSURE_CHECKS, ...THREAD_CHECKS, STREAMS_CHECK]
+
+const SERVER_CHECKS_IN_ORDER: readonly Check[] = [SERVER_REACHABLE, ...SERVER_CHECKS, ...SERVER_EXPOSURE_CHECKS, ...THREAD_CHECKS]
+
+const CHECKS_OF: Readonly<Record<UpstreamApi, readonly Check[]>> = {
+  runtime: RUNTIME_CHECKS,
+  agent: [AGENT_CHECK],
+  langgraph: SERVER_CHECKS_IN_ORDER,
+}
 
 interface Step {
   readonly check: Check
@@ -87,7 +97,7 @@ export async function examine(
 function stepsOf(subjects: readonly Subject[]): readonly Step[] {
   const [first] = subjects
   if (first === undefined) throw new Error('a valid configuration has no upstream')
-  const runtimes = subjects.filter(({ mount }) => mount.agentId === null)
+  const runtimes = subjects.filter(({ mount }) => mount.api === 'runtime')
   const runner = subjects.find(({ mount, wishes }) => mount.agentId !== null && mount.agentId === wishes.run?.agentId)
   const of = (subject: Subject, checks: readonly Check[]): readonly Step[] =>
     checks.map((check) => ({ check, subject, key: subject.mount.key }))
@@ -95,12 +105,12 @@ function stepsOf(subjects: readonly Subject[]): readonly Step[] {
     of(subject, checks).map((step) => ({ ...step, key: '' }))
   return [
     ...once(FIRST),
-    ...subjects.flatMap((one) => of(one, one.mount.agentId === null ? RUNTIME_CHECKS : [AGENT_CHECK])),
+    ...subjects.flatMap((one) => of(one, CHECKS_OF[one.mount.api])),
     ...subjects.flatMap((one) => of(one, [SEPARATION_CHECK])),
     ...once([READY_CHECK, CERTIFICATE_CHECK]),
     ...subjects.flatMap((one) => of(one, [STRANGER_CHECK])),
     ...once([PREFLIGHT_CHECK, BODIES_CHECK, HEADERS_CHECK]),
-    ...runtimes.flatMap((one) => of(one, [CALLER_CHECK])),
+    ...subjects.filter(({ mount }) => mount.api !== 'agent').flatMap((one) => of(one, [CALLER_CHECK])),
     ...once([RUN_CHECK], runner ?? runtimes[0]),
     ...once([QUIET_CHECK], runtimes[0]),
   ]

@@ -1,4 +1,5 @@
 /** Checks the gateway itself, with the requests of its probes and its clients. */
+import { randomUUID } from 'node:crypto'
 import { headersWith } from '../../auth/request-credentials.ts'
 import { sizeText } from '../../document/quantities.ts'
 import { ask, codeOf, objectIn, type HttpAnswer, healthOrigin, PORT_ZERO, publicBase } from './requests.ts'
@@ -129,13 +130,7 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<Result
   return atBase(subject, async (base) => {
     const { config, mount } = subject
     // An agent has no /info. Without an input nothing runs, whatever server answers.
-    const asked: readonly (readonly [what: string, heard: HttpAnswer])[] =
-      mount.agentId === null
-        ? [
-            ['GET /info', await ask(`${base}/info`, {}, signal, subject.listener)],
-            ['POST {"method":"info"}', await ask(base, { method: 'POST', body: { method: 'info' } }, signal, subject.listener)],
-          ]
-        : [['a POST', await ask(base, { method: 'POST', body: {} }, signal, subject.listener)]]
+    const asked = await askedWithout(mount, base, subject, signal)
     if (config.authentication.mode !== 'required') {
       const answers = asked.map(([what, { status }], at) => (at === 0 ? `${what} answers ${status}` : `an envelope ${status}`))
       return ok(`authentication.mode is ${config.authentication.mode}: without a token ${answers.join(', ')}`)
@@ -147,6 +142,19 @@ function refusesStrangers(subject: Subject, signal: AbortSignal): Promise<Result
       `check that this gateway answers at that address, and that the path is right (${settingOf(subject, 'publicPath')}, --url)`,
     )
   })
+}
+
+/** Only a runtime has envelopes. */
+async function askedWithout(
+  { api }: Subject['mount'],
+  base: string,
+  { listener }: Subject,
+  signal: AbortSignal,
+): Promise<readonly (readonly [what: string, heard: HttpAnswer])[]> {
+  if (api === 'agent') return [['a POST', await ask(base, { method: 'POST', body: {} }, signal, listener)]]
+  const info = ['GET /info', await ask(`${base}/info`, {}, signal, listener)] as const
+  if (api === 'langgraph') return [info]
+  return [info, ['POST {"method":"info"}', await ask(base, { method: 'POST', body: { method: 'info' } }, signal, listener)]]
 }
 
 function wrongWithout(what: string, heard: HttpAnswer): string | null {
@@ -206,7 +214,12 @@ async function takesLargeBodies(subject: Subject, signal: AbortSignal): Promise<
   const body = frame.replace('""', `"${'x'.repeat(bytes - frame.length)}"`)
   return atBase(subject, async (base) => {
     const agentId = run?.agentId ?? 'threadwarden-doctor'
-    const url = mount.agentId === null ? `${base}/agent/${encodeURIComponent(agentId)}/run` : base
+    const runs = {
+      runtime: `${base}/agent/${encodeURIComponent(agentId)}/run`,
+      agent: base,
+      langgraph: `${base}/threads/${randomUUID()}/runs`,
+    }
+    const url = runs[mount.api]
     const headers = token === null ? {} : headersWith(token, subject.config)
     const heard = await ask(url, { method: 'POST', text: body, headers }, signal, subject.listener)
     // The gateway's own refusals have a code.
@@ -250,17 +263,26 @@ async function answersCallers(subject: Subject, signal: AbortSignal): Promise<Re
   return atBase(subject, async (base) => {
     const headers = token === null ? {} : headersWith(token, subject.config)
     const route = await ask(`${base}/info`, { headers }, signal, subject.listener)
+    if (subject.mount.api === 'langgraph') {
+      const why = wrongFor('GET /info', route, 'version')
+      return why === null ? ok('a caller gets the answer of the server') : wrongAnswer(why, token)
+    }
     const envelope = await ask(base, { method: 'POST', headers, body: { method: 'info' } }, signal, subject.listener)
     const wrong = [wrongFor('GET /info', route), wrongFor('POST {"method":"info"}', envelope)].filter((one) => one !== null)
     if (wrong.length === 0) return ok('a caller gets the answer of the runtime, by path and by envelope')
-    return problem(
-      `with the token ${wrong.join('; ')}`,
-      `${token === null ? '' : 'see issuers.token; if the token is accepted there, '}the log line of the request has the reason: docs/reference/errors.md explains each reason`,
-    )
+    return wrongAnswer(wrong.join('; '), token)
   })
 }
 
-function wrongFor(what: string, heard: HttpAnswer): string | null {
-  if (heard.status === 200 && isObject(objectIn(heard)?.['agents'])) return null
+function wrongAnswer(what: string, token: string | null): Result {
+  return problem(
+    `with the token ${what}`,
+    `${token === null ? '' : 'see issuers.token; if the token is accepted there, '}the log line of the request has the reason: docs/reference/errors.md explains each reason`,
+  )
+}
+
+function wrongFor(what: string, heard: HttpAnswer, member: 'agents' | 'version' = 'agents'): string | null {
+  const said = heard.status === 200 ? objectIn(heard)?.[member] : undefined
+  if (member === 'agents' ? isObject(said) : typeof said === 'string') return null
   return `${what} answers ${heard.status}${codeIn(heard)}`
 }

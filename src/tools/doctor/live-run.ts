@@ -49,6 +49,7 @@ async function runOnce(subject: Subject, signal: AbortSignal): Promise<Results> 
   if (base === null) return result
   const { agentId, message } = wishes.run
   const { mount } = subject
+  if (mount.api === 'langgraph') return notChecked('--run is for runtimes and agents', 'run a graph with its client')
   if (mount.agentId !== null && mount.agentId !== agentId) {
     const there = Object.keys(config.agents).join(', ')
     return notChecked('the configuration has no runtime, and no agent with this name', `pass --run with one of: ${there}`)

@@ -24,7 +24,7 @@ const CUT =
 async function staysOpen(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { config, mount, wishes } = subject
   if (wishes.url === null || wishes.quiet === 0) return []
-  if (mount.agentId !== null) return notChecked('the gateway has no runtime, and agents have no connect')
+  if (mount.api !== 'runtime') return notChecked('the gateway has no runtime, and agents have no connect')
   if (wishes.token === null && config.authentication.mode === 'required') {
     return notChecked('a quiet stream needs a token of a caller', 'pass one with --token-file')
   }

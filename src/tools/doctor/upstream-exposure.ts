@@ -1,19 +1,26 @@
 /** Checks who else can reach the upstream: by its debug stream, from a page in a browser, past the gateway, or by another upstream. */
+import { randomUUID } from 'node:crypto'
+import type { UpstreamApi } from '../../core/route/all-routes.ts'
 import { isLoopbackHost } from '../../core/wire/addresses.ts'
 import { openPastLoopback } from '../../http/upstream/exposure.ts'
 import { askInfo, askUpstream, isStream, routeOf, objectIn } from './requests.ts'
 import { notChecked, ok, problem, unknown, warning, type Result } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
 import { isObject, type Json } from '../../core/json/read.ts'
-import { hasOperation } from '../../core/route/transport.ts'
+import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import { upstreamRequest } from '../../http/upstream/upstream.ts'
 import { asCaller } from './threads.ts'
+import { askSearch } from './langgraph.ts'
+import { listedPages } from './thread-list.ts'
 
 export const EXPOSURE_CHECKS: readonly Check[] = [
   { name: 'upstream.debug', run: debugStream },
   { name: 'upstream.cors', run: cors },
   { name: 'upstream.exposure', run: exposure },
 ]
+
+/** A LangGraph server has no debug stream of its own. */
+export const SERVER_EXPOSURE_CHECKS: readonly Check[] = EXPOSURE_CHECKS.filter(({ name }) => name !== 'upstream.debug')
 
 const STRANGER = 'https://threadwarden-doctor.invalid'
 
@@ -30,6 +37,12 @@ async function debugStream(subject: Subject, signal: AbortSignal): Promise<Resul
   return unknown(`it is not known whether the debug stream of the runtime is open: it answered ${status}`)
 }
 
+const CORS_REMEDIES: Readonly<Record<UpstreamApi, string>> = {
+  runtime: 'switch off CORS in the runtime (`cors: false`, if its version has it)',
+  agent: 'switch off CORS in the agent',
+  langgraph: 'list no origins under "http": { "cors" } in langgraph.json',
+}
+
 async function cors(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { facts } = subject.known
   if (facts === null) return notChecked(UNSHOWN)
@@ -40,24 +53,28 @@ async function cors(subject: Subject, signal: AbortSignal): Promise<Results> {
   const credentials = headers['access-control-allow-credentials'] === 'true' ? ', credentials included' : ''
   return warning(
     `the upstream allows pages of every origin ${how}${credentials}: browsers that reach it can bypass the gateway`,
-    'switch off CORS in the runtime (`cors: false`, if its version has it), and block browsers from its port: the gateway answers them by cors.origins',
+    `${CORS_REMEDIES[subject.mount.api]}, and block browsers from its port: the gateway answers them by cors.origins`,
   )
 }
 
 async function exposure(subject: Subject, signal: AbortSignal): Promise<Results> {
-  const { url, headers } = subject.mount
+  const { url, headers, api } = subject.mount
+  const server = api === 'langgraph' ? 'server' : 'runtime'
   if (!subject.known.isReached) return notChecked('the upstream gives no answer')
   if (isLoopbackHost(new URL(url).hostname)) {
     const open = await openPastLoopback(url, subject.machine.addresses)
     if (open.length === 0) return ok('the upstream listens only on loopback, as far as this machine can tell')
     return problem(
       `the port of the upstream is also open on ${open.join(', ')}: callers who reach it bypass the gateway`,
-      'let the runtime listen only on 127.0.0.1',
+      `let the ${server} listen only on 127.0.0.1`,
     )
   }
   const { facts } = subject.known
   if (facts === null) return notChecked(UNSHOWN)
-  const { status } = await askInfo(subject, facts, signal, { 'accept-encoding': 'identity' })
+  // A LangGraph server tells its version to every caller.
+  const { status } = await (api === 'langgraph'
+    ? askSearch(subject, { ids: [randomUUID()] }, {}, signal)
+    : askInfo(subject, facts, signal, { 'accept-encoding': 'identity' }))
   if (status === 401 || status === 403) {
     return ok('the upstream is on another machine, and requires the secret that the gateway sends')
   }
@@ -65,7 +82,7 @@ async function exposure(subject: Subject, signal: AbortSignal): Promise<Results>
     Object.keys(headers).length > 0 ? `, and does not check ${settingOf(subject, 'headers')}` : ', and requires no secret'
   return warning(
     `the upstream is on another machine${sends}: callers who reach it bypass the gateway`,
-    `let the network admit only the gateway, and let the runtime require a secret from ${settingOf(subject, 'headers')}`,
+    `let the network admit only the gateway, and let the ${server} require a secret from ${settingOf(subject, 'headers')}`,
   )
 }
 
@@ -107,6 +124,7 @@ function compared(one: Subject, other: Subject): Result {
 async function listedIds(subject: Subject, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
   const { mount, known } = subject
   const list = routeOf('GET', 'threads')
+  if (mount.api === 'langgraph') return known.facts === null ? null : searchedIds(subject, known.facts, signal)
   if (known.facts === null || mount.agentId !== null || !hasOperation(known.facts, list.route)) return null
   const asked = upstreamRequest(known.facts, mount.basePath, { descriptor: list, headers: asCaller(subject) })
   const answer = await askUpstream(subject, asked, signal).catch(() => null)
@@ -114,4 +132,13 @@ async function listedIds(subject: Subject, signal: AbortSignal): Promise<Readonl
   if (!Array.isArray(threads)) return null
   const ids = threads.map((thread: Json) => (isObject(thread) ? thread['id'] : undefined))
   return new Set(ids.filter((id) => typeof id === 'string'))
+}
+
+async function searchedIds(subject: Subject, facts: RuntimeFacts, signal: AbortSignal): Promise<ReadonlySet<string> | null> {
+  try {
+    for await (const ids of listedPages(subject, facts, asCaller(subject), signal)) return new Set(ids)
+    return new Set()
+  } catch {
+    return null
+  }
 }

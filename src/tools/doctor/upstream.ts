@@ -4,6 +4,7 @@ import { askRuntime } from '../../http/upstream/transport-probe.ts'
 import { askInfo, askUpstream, codeOf, objectIn, judgeClock } from './requests.ts'
 import { notChecked, ok, problem, seconds, unknown, warning, type Result } from './finding.ts'
 import { settingOf, UNSHOWN, type Check, type Results, type Subject } from './subject.ts'
+import { TRANSPORTS } from '../../core/route/transport.ts'
 import { isObject } from '../../core/json/read.ts'
 import {
   AGENT_HEADERS_WIN,
@@ -15,8 +16,12 @@ import {
   type Tested,
 } from '../../core/route/runtime-version.ts'
 
+const UPSTREAM_REACHABLE = reachability('upstream', 'runtime')
+
+export const SERVER_REACHABLE = reachability('upstream', 'server')
+
 export const UPSTREAM_CHECKS: readonly Check[] = [
-  reachability('upstream', 'runtime'),
+  UPSTREAM_REACHABLE,
   { name: 'upstream.runtime', run: recognise },
   { name: 'upstream.version', run: ({ known }) => judgeVersion(known.version) },
   { name: 'upstream.headers', run: judgeAgentHeaders },
@@ -35,7 +40,7 @@ const SETTINGS: Readonly<Record<UpstreamSetting, string>> = {
 /** A self-hosted agent answers no questions about itself: only the configuration says what it is. */
 export const AGENT_CHECK = reachability('agent', 'agent')
 
-function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): Check {
+function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent' | 'server'): Check {
   return {
     name: `${part}.reachable`,
     late: ({ mount, wishes }) =>
@@ -65,7 +70,7 @@ function reachability(part: 'upstream' | 'agent', server: 'runtime' | 'agent'): 
 async function recognise(subject: Subject, signal: AbortSignal): Promise<Results> {
   const { upstream, mount, known, headers } = subject
   const { basePath, transport } = mount
-  const named = transport === 'auto' || transport === 'endpoint' || transport === 'langgraph' ? null : transport
+  const named = TRANSPORTS.find((one) => one === transport) ?? null
   const verdict = await askRuntime({ upstream, basePath, headers }, named, signal)
   if (verdict.kind === 'away') return notChecked(verdict.why)
   if (verdict.kind === 'unfit') return unfit(verdict.why, named, subject)
