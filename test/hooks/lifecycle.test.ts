@@ -197,6 +197,10 @@ void test('a reload puts a policy in force; what hooks can not serve is refused 
   for (const [other, fault] of [
     [{ upstream: { url: 'http://a.invalid', basePath: '/other' } }, /changes with a restart alone/],
     [{ upstream: undefined, agents: { one: { url: 'http://a.invalid', path: '/' } } }, /hooks serve one runtime/],
+    [
+      { upstream: undefined, upstreams: { graphs: { kind: 'langgraph', url: 'http://a.invalid' } } },
+      /upstreams\.graphs: is a LangGraph server: hooks serve one runtime in their own process \(use threadwarden serve/,
+    ],
     [{ upstream: { ...CONFIG, transport: 'single-route' } }, /hooks call the runtime by its routes/],
     [{ version: 7 }, /version/],
   ] as const) {

@@ -157,7 +157,16 @@ function readFor(file: string, environment: NodeJS.ProcessEnv, basePath: string 
   const faults = [
     ...(other === undefined
       ? []
-      : [{ file, path: other.place.join('.'), message: 'hooks serve one runtime', hint: 'use threadwarden serve' }]),
+      : [
+          other.api === 'langgraph'
+            ? {
+                file,
+                path: other.place.join('.'),
+                message: 'is a LangGraph server: hooks serve one runtime in their own process',
+                hint: 'use threadwarden serve in front of the server',
+              }
+            : { file, path: other.place.join('.'), message: 'hooks serve one runtime', hint: 'use threadwarden serve' },
+        ]),
     ...(mounts[0].transport === 'single-route'
       ? [{ file, path: 'upstream.transport', message: 'hooks call the runtime by its routes', hint: 'leave it out' }]
       : []),
