@@ -15,6 +15,11 @@ export const goodId = fc.oneof(
   },
 )
 
+/** The arbitrary of fast-check for these characters takes seconds to be made. */
+const codePoint = fc
+  .oneof(fc.nat({ max: 0x7f }), fc.nat({ max: 0x2fff }), fc.nat({ max: 0x10_ffff }))
+  .filter((point) => point < 0xd800 || point > 0xdfff)
+
 /** Ids that are not fine, or that some reader takes for another. */
 export const oddId = fc.oneof(
   fc.constantFrom('', '..', 'clear', 'run', 'stop', 'info', UUID.toUpperCase(), 'constructor'),
@@ -29,7 +34,9 @@ export const oddId = fc.oneof(
     ...[UUID.toUpperCase(), UUID.replaceAll('-', ''), `{${UUID}}`, `urn:uuid:${UUID}`, `${UUID.slice(0, 8)}${UUID.slice(9)}`],
     ...['z'.repeat(129), 'z'.repeat(400), 't1.json', 't1/', 't1/messages', 'clear/', 'threads/clear', 'info?', 'run#'],
   ),
-  fc.string({ unit: 'binary', minLength: 1, maxLength: 6 }),
+  fc
+    .array(codePoint, { minLength: 1, maxLength: 6 })
+    .map((points) => points.map((point) => String.fromCodePoint(point)).join('')),
 )
 
 /** Mostly fine. */
