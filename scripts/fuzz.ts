@@ -1,5 +1,6 @@
 /**
- * The long run of the differential fuzz (testing/fuzz): generated requests, put to the gateway and to the real runtime.
+ * The long run of the differential fuzz (testing/fuzz): generated requests, put to the gateway and to the real runtime or LangGraph
+ * server.
  * Ends at the first counter-example, printed small, as a test to paste.
  */
 import { parseArgs } from 'node:util'
@@ -7,18 +8,22 @@ import { RUNTIME } from '../testing/fuzz/case.ts'
 import { examine } from '../testing/fuzz/differential.ts'
 import { anyCase, runCase } from '../testing/fuzz/grammar.ts'
 import { examineRun } from '../testing/fuzz/nested-keys.ts'
+import { LANGGRAPH } from '../testing/fuzz/langgraph/case.ts'
+import { makeExamine } from '../testing/fuzz/langgraph/examine.ts'
+import { langGraphCases } from '../testing/fuzz/langgraph/grammar.ts'
 import { run, seedOfEnvironment, type Report, type Run } from '../testing/fuzz/run.ts'
 import { MOUNTS, startWire, wireCases } from '../testing/fuzz/wire.ts'
 import { runCommand, UsageError } from '../testing/command.ts'
 
-const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime.
+const USAGE = `Requests that a hostile caller might write, put to the gateway and to the real runtime or LangGraph server.
 
-  npm run fuzz -- [--cases N] [--runs N] [--wire N] [--seed S]
+  npm run fuzz -- [--cases N] [--runs N] [--wire N] [--langgraph N] [--seed S]
 
-  --cases  how many, in this process (default: 200000)
-  --runs   how many runs with keys that AG-UI does not have (default: as many as the cases)
-  --wire   how many over real sockets, before each of ${MOUNTS.length} runtimes (default: a hundredth of the cases)
-  --seed   a whole number; the same one makes the same cases (default: THREADWARDEN_FUZZ_SEED, or any)
+  --cases      how many, in this process (default: 200000)
+  --runs       how many runs with keys that AG-UI does not have (default: as many as the cases)
+  --wire       how many over real sockets, before each of ${MOUNTS.length} runtimes (default: a hundredth of the cases)
+  --langgraph  how many before a LangGraph server (default: half as many again as the cases)
+  --seed       a whole number; the same one makes the same cases (default: THREADWARDEN_FUZZ_SEED, or any)
 
 Exit code: 0 if nothing was found, 1 with a counter-example, 2 for wrong usage.
 `
@@ -26,12 +31,21 @@ Exit code: 0 if nothing was found, 1 with a counter-example, 2 for wrong usage.
 /** How often the progress is told, in milliseconds: often to a person, seldom to a file. */
 const TELL_EVERY = process.stderr.isTTY ? 500 : 15_000
 
-function read(): { readonly cases: number; readonly runs: number; readonly wire: number; readonly seed: number } | null {
+interface Options {
+  readonly cases: number
+  readonly runs: number
+  readonly wire: number
+  readonly langgraph: number
+  readonly seed: number
+}
+
+function read(): Options | null {
   const { values } = parseArgs({
     options: {
       cases: { type: 'string', default: '200000' },
       runs: { type: 'string' },
       wire: { type: 'string' },
+      langgraph: { type: 'string' },
       seed: { type: 'string' },
       help: { type: 'boolean' },
     },
@@ -42,6 +56,7 @@ function read(): { readonly cases: number; readonly runs: number; readonly wire:
     cases,
     runs: values.runs === undefined ? cases : count('runs', values.runs),
     wire: values.wire === undefined ? Math.ceil(cases / 100) : count('wire', values.wire),
+    langgraph: values.langgraph === undefined ? Math.ceil(cases * 1.5) : count('langgraph', values.langgraph),
     seed: values.seed === undefined ? seedOfEnvironment() : count('seed', values.seed),
   }
 }
@@ -79,7 +94,7 @@ async function main(): Promise<number> {
     process.stdout.write(USAGE)
     return 0
   }
-  const { cases, runs, wire: overSockets, seed } = options
+  const { cases, runs, wire: overSockets, langgraph, seed } = options
   if (cases > 0) {
     const report = await follow('in process', { subject: RUNTIME, arbitrary: anyCase, examine, cases, seed })
     if (report.counterExample !== null) return 1
@@ -92,6 +107,11 @@ async function main(): Promise<number> {
       cases: runs,
       seed,
     })
+    if (report.counterExample !== null) return 1
+  }
+  if (langgraph > 0) {
+    const what = { subject: LANGGRAPH, arbitrary: langGraphCases, examine: await makeExamine(), cases: langgraph, seed }
+    const report = await follow('before a LangGraph server', what)
     if (report.counterExample !== null) return 1
   }
   if (overSockets === 0) return 0

@@ -31,7 +31,16 @@ export const LONG_SUITES: readonly Suite[] = [
     files: ['test/races/*.test.ts'],
     sample: ['test/races/linearizable.test.ts', 'test/races/verdict.test.ts', 'test/races/first-runs.test.ts'],
   },
-  { name: 'fuzz', files: ['test/fuzz/*.test.ts'], sample: ['test/fuzz/corpora.test.ts', 'test/fuzz/fixed-cases.test.ts'] },
+  {
+    name: 'fuzz',
+    files: ['test/fuzz/*.test.ts'],
+    sample: [
+      'test/fuzz/corpora.test.ts',
+      'test/fuzz/fixed-cases.test.ts',
+      'test/fuzz/langgraph-cases.test.ts',
+      'test/fuzz/langgraph.test.ts',
+    ],
+  },
   { name: 'consistency', files: ['test/consistency/*.test.ts', 'test/security/list-exact.test.ts'], sample: [] },
   {
     name: 'interleavings',

@@ -11,7 +11,7 @@ import { agentId, anyId, goodId } from './grammar-ids.ts'
 /** Writes a target for a route below a public path. */
 export type Spell = (route: Route, publicPath: string) => string
 
-type Edit = (path: string) => string
+export type Edit = (path: string) => string
 
 const at = fc.nat({ max: 9 })
 const words = fc.constantFrom(...ROUTE_WORDS)
@@ -204,7 +204,7 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
 )
 
 /** How an id is written in a path. A lone surrogate can't be encoded: it goes raw. */
-const idSpelling = fc.oneof(
+export const idSpelling = fc.oneof(
   { arbitrary: fc.constant((id: string) => (id.isWellFormed() ? encodeURIComponent(id) : id)), weight: 8 },
   { arbitrary: fc.constant((id: string) => id), weight: 3 },
   { arbitrary: fc.constant((id: string) => everyByte(id)), weight: 1 },
@@ -215,7 +215,7 @@ function everyByte(id: string): string {
   return [...Buffer.from(id, 'utf8')].map((byte) => `%${byte.toString(16).padStart(2, '0').toUpperCase()}`).join('')
 }
 
-type OfRoute = (route: Route) => string
+export type OfRoute = (route: Route) => string
 const queryName: fc.Arbitrary<OfRoute> = fc.oneof(
   {
     arbitrary: at.map(
@@ -304,7 +304,7 @@ const pathInQuery = fc
         `?${parts.join('=')}`,
   )
 
-const query: fc.Arbitrary<OfRoute> = fc.oneof(
+export const query: fc.Arbitrary<OfRoute> = fc.oneof(
   { arbitrary: pathInQuery, weight: 1 },
   { arbitrary: fc.constant(() => ''), weight: 6 },
   {
@@ -323,7 +323,8 @@ const query: fc.Arbitrary<OfRoute> = fc.oneof(
   },
 )
 
-const edits = fc.oneof(
+/** Edits of a path: mostly none. */
+export const edits = fc.oneof(
   { arbitrary: fc.constant<Edit[]>([]), weight: 22 },
   { arbitrary: fc.array(edit, { minLength: 1, maxLength: 1 }), weight: 4 },
   { arbitrary: fc.array(edit, { minLength: 2, maxLength: 3 }), weight: 2 },
