@@ -45,7 +45,7 @@ export function answersIn(body: JsonObject, keepsContent: boolean): readonly Int
       for (const one of inCommand(part)) given.push(one)
     }
   }
-  return audited(given, keepsContent)
+  return given.length === 0 ? [] : audited(given, keepsContent)
 }
 
 /** The answers in the `command` of a run on a LangGraph server. */

@@ -118,7 +118,7 @@ export const LANGGRAPH_ROUTES: readonly Route[] = [
   route('langgraph/runs/create', 'POST', 'threads/:threadId/runs/wait', { ...RUN, streams: true }),
   route('langgraph/runs/read', 'GET', 'threads/:threadId/runs', { query: ['limit', 'offset', 'status', 'metadata'], ...READ }),
   route('langgraph/runs/read', 'GET', 'threads/:threadId/runs/:runId', READ),
-  // Without `cancel_on_disconnect`: whoever may read a thread would end a run by leaving.
+  // Without `cancel_on_disconnect`: a caller who may only read a thread would end a run by leaving.
   route('langgraph/runs/join', 'GET', 'threads/:threadId/runs/:runId/join', { ...READ, streams: true }),
   route('langgraph/runs/join', 'GET', 'threads/:threadId/runs/:runId/stream', { query: ['stream_mode'], ...READ, streams: true }),
   route('langgraph/runs/cancel', 'POST', 'threads/:threadId/runs/:runId/cancel', {
