@@ -284,15 +284,14 @@ export const configSchema = z
       context.addIssue({ code: 'custom', path: ['listen', 'fd'], message })
     }
     if (identity.assertion?.replaceAuthorization !== true) return
-    // The gateway asks a LangGraph server nothing to learn what it is.
     const runtimes = [
-      { place: ['upstream'], transport: upstream?.transport },
-      ...Object.entries(upstreams)
-        .filter(([, { kind }]) => kind === 'runtime')
-        .map(([key, { transport }]) => ({ place: ['upstreams', key], transport })),
-    ]
-    for (const { place, transport } of runtimes) {
-      if (transport !== 'auto') continue
+      [['upstream'], upstream],
+      ...Object.entries(upstreams).map(([key, one]) => [['upstreams', key], one]),
+    ] as const
+    type Asked = { readonly transport: string; readonly kind?: string | undefined } | undefined
+    for (const [place, one] of runtimes as readonly (readonly [readonly string[], Asked])[]) {
+      // The gateway asks a LangGraph server nothing to learn what it is.
+      if (one?.transport !== 'auto' || one.kind === 'langgraph') continue
       const message = "is auto, and the gateway's own questions carry no assertion | name multi-route or single-route"
       context.addIssue({ code: 'custom', path: [...place, 'transport'], message })
     }
