@@ -32,9 +32,9 @@ for (const [name, configurations] of [
   })
 }
 
-void test('langgraph.md shows the ready configuration', (t) => {
+void test('langgraph.md shows what is needed of the ready configuration', (t) => {
   const [shown = ''] = blocks(page('docs/how-to/connect/langgraph.md'), 'yaml')
-  t.same(parse(shown), parse(readyConfig('langgraph')))
+  t.match(parse(readyConfig('langgraph')), parse(shown) as object)
   t.end()
 })
 
