@@ -185,6 +185,12 @@ void test('a copy is the caller’s before its id is told, and nobody’s where 
   t.equal((await ask(bob, `/threads/${COPY}`)).status, 403)
   server.answer(json({ thread_id: COPY }))
   t.equal((await copy()).status, 502, 'an id that is in use is no copy')
+  server.answer(obliging)
+  const theirs = await create(bob)
+  server.answer(json({ thread_id: theirs }))
+  const foreign = await copy()
+  t.equal(foreign.status, 502, 'nor is an id that is in use by another user')
+  t.notMatch(foreign.text, theirs)
 })
 
 void test('a deletion leaves a tombstone: the thread stays closed to others, and its owner may begin it again', async (t) => {
