@@ -146,7 +146,7 @@ export function notesOn(explanation: Explanation, question: Question, policy: Po
     `${mount?.place.join('.')}.transport is auto: the request is shown as for a multi-route runtime`,
   )
   say((target?.droppedQueryNames ?? 0) > 0, `dropped from the query: ${target?.droppedQueryNames ?? 0}`)
-  notes.push(...langGraphNotes(explanation, question))
+  for (const note of langGraphNotes(explanation, question)) notes.push(note)
   say(id === 'transcribe' && !enveloped, 'explain reads a body as JSON, and no multipart recording')
   return notes
 }
