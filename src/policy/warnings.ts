@@ -270,7 +270,13 @@ function warnOfSharing({ sharing, rules }: PolicyFile, warn: Report): void {
 }
 
 /** These routes take the same body, and a runtime resumes on more than one of them. */
-const ANSWERING: readonly RouteId[] = ['agent/run', 'agent/connect', 'agent/suggest', 'langgraph/runs/create']
+const ANSWERING: readonly RouteId[] = [
+  'agent/run',
+  'agent/connect',
+  'agent/suggest',
+  'langgraph/runs/create',
+  'langgraph/threads/state',
+]
 
 /** A user who may not answer on one route could answer on another one. */
 function warnOfAnswers(lines: readonly Line[], warn: Report): void {

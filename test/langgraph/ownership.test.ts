@@ -335,6 +335,29 @@ void test('the audit names route, thread and the answers to interrupts', async (
   ])
 })
 
+void test('who may not answer interrupts may not pass over one either: by a state of a node, or by the next node', async (t) => {
+  const langgraph = { command: ['resume', 'goto', 'update'] }
+  const [chat, threads] = ['langgraph-chat', 'langgraph-threads'].map((name) => `  - name: ${name}\n`)
+  const policy = [chat, threads].reduce(
+    (text = '', rule = '') => text.replace(rule, `${rule}    interrupts: refuse\n`),
+    edited('      options: [durability', `      command: [${langgraph.command.join(', ')}]\n      options: [durability`),
+  )
+  const { ask, create, alice, server, reason } = await recorded(t, obliging, { policy })
+  await create(alice, ID)
+  const before = server.requests.length
+  for (const [path, body] of [
+    ['runs/wait', { ...NOTES, command: { resume: true } }],
+    ['runs/wait', { ...NOTES, command: { goto: 'audit' } }],
+    ['runs/wait', { ...NOTES, command: { update: { ran: ['approve'] } } }],
+    ['state', { values: { ran: ['approve'] }, as_node: 'approve' }],
+  ] as const) {
+    t.equal((await ask(alice, `/threads/${ID}/${path}`, { body })).status, 403, JSON.stringify(body))
+    t.equal(reason(), 'interrupt-answer-not-allowed')
+  }
+  t.equal(server.requests.length, before)
+  t.equal((await ask(alice, `/threads/${ID}/state`, { body: { values: { role: 'member' } } })).status, 200)
+})
+
 void test('each identity header reaches the server, empty where the user has no value: it would keep that of a user before', async (t) => {
   const { ask, create, alice, server, signer } = await recorded(t, obliging, {
     config: {

@@ -4,7 +4,7 @@ import type { Steps } from '../json/steps.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 import type { RouteDescriptor } from './classify.ts'
 import { isAgentId, isThreadId } from './ids.ts'
-import { answersToCommand } from './interrupt-answers.ts'
+import { answersToCommand, type InterruptAnswer } from './interrupt-answers.ts'
 import type { MessageRules } from './message-rules.ts'
 import { RUN_OPTIONS } from './langgraph-routes.ts'
 import type { Route } from './routes.ts'
@@ -55,13 +55,26 @@ export function checkLangGraphBody(descriptor: RouteDescriptor, value: JsonObjec
     const refusal = foreignCheckpoint(place, ids.threadId)
     if (refusal !== null) return refusal
   }
-  const { command } = value
-  const answers = route.agent === 'body' && isObject(command) ? answersToCommand(command, keepsContent) : []
+  const answers = answersTo(route, value, keepsContent)
   if (answers === 'too-many') return refuse('interrupt-answers-too-many')
   // The server makes the thread, and refuses the steps then.
   const isInSteps = route.unknownThread === 'create' && (value['supersteps'] ?? null) !== null
   const about = { ...descriptor, ids, ...(isInSteps ? { isInSteps } : {}) }
   return { outcome: 'checked', descriptor: answers.length === 0 ? about : { ...about, answers } }
+}
+
+/** A state that is written in the name of a node, and the next node of a run, pass over an interrupt without an answer to it. */
+function answersTo(route: Route, value: JsonObject, keepsContent: boolean): readonly InterruptAnswer[] | 'too-many' {
+  const { as_node: asNode = null, command } = value
+  if (route.id === 'langgraph/threads/state') return asNode === null ? [] : [passedOver(keepsContent)]
+  if (route.agent !== 'body' || !isObject(command)) return []
+  const { goto = null, update = null } = command
+  const answers = answersToCommand(command, keepsContent)
+  return answers === 'too-many' || (goto === null && update === null) ? answers : [...answers, passedOver(keepsContent)]
+}
+
+function passedOver(keepsContent: boolean): InterruptAnswer {
+  return { id: null, answer: 'answered', ...(keepsContent ? { content: null } : {}) }
 }
 
 /** A checkpoint, or a configuration with one, may name only the thread of the request. */
