@@ -43,7 +43,7 @@ const THREADS: readonly Row[] = [
   [langGraphCase({ method: 'DELETE', target: `${PUBLIC_PATH}/threads/${SHARED}`, headers: HOST }), 'thread-foreign', 'reached'],
   [langGraphCase({ method: 'DELETE', target: `${PUBLIC_PATH}/threads/${theirs}`, headers: HOST }), 'thread-foreign', 'reached'],
   [post('threads', { thread_id: theirs, if_exists: 'do_nothing' }), 'thread-foreign', 'reached'],
-  [post('threads', { thread_id: ORPHAN, if_exists: 'do_nothing' }), 'langgraph/threads/create'],
+  [post('threads', { thread_id: ORPHAN, if_exists: 'do_nothing' }), 'thread-has-history'],
   [post('threads', {}), 'langgraph/threads/create'],
   [post('threads', `{"thread_id":"${own}","thread_id":"${theirs}"}`), 'body-key-repeated', 'reached'],
   [post('threads', `{"thread_\\u0069d":"${theirs}"}`), 'thread-foreign', 'reached'],

@@ -7,7 +7,12 @@ import { makeFolder } from '../../testing/support/gateway.ts'
 import { run } from '../cli/in-process.ts'
 
 const ISSUER = 'https://login.example.com/'
-const environment = { LANGGRAPH_URL: 'http://127.0.0.1:1', ISSUER_URL: ISSUER }
+const environment = {
+  LANGGRAPH_URL: 'http://127.0.0.1:1',
+  ISSUER_URL: ISSUER,
+  PAGE_ORIGIN: 'https://app.example.com',
+  ADMIN_CREDENTIAL: 'a'.repeat(40),
+}
 const THREAD = '0198c0de-0000-7000-8000-000000000001'
 const RUN = '0198c0de-0000-7000-8000-000000000002'
 

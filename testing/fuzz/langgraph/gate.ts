@@ -103,7 +103,12 @@ export type Gate = (written: Written) => Promise<Outcome>
 
 /** @param answer answers for the server */
 export function makeGate(answer: (sent: Sent) => Promise<UpstreamAnswer>): (policy: PolicyName) => Gate {
-  const environment = { LANGGRAPH_URL: 'http://langgraph.internal', ISSUER_URL: 'https://issuer.example' }
+  const environment = {
+    LANGGRAPH_URL: 'http://langgraph.internal',
+    ISSUER_URL: 'https://issuer.example',
+    PAGE_ORIGIN: 'https://app.example',
+    ADMIN_CREDENTIAL: 'a'.repeat(40),
+  }
   const prepared = prepare(deploymentFile('langgraph'), environment)
   if (!prepared.ok) throw new Error('the deployment of the example has errors')
   const { config, policy } = prepared.value
