@@ -218,8 +218,6 @@ void test('no request of another page that carries the cookie reaches the upstre
       const before = arrivals.length
       // Many of them fail for the page, and some replace it.
       await window.evaluate(`void (() => { ${attack(own)} })()`).catch(() => {})
-      // Many of them fail for the page, and some replace it.
-      await window.evaluate(`void (() => { ${attack(own)} })()`).catch(() => {})
       await until(() => arrivals.length > before && arrivals.slice(before).every(({ status }) => status !== 0))
       for (const { hasCookie, status, site } of arrivals.slice(before)) {
         t.ok(hasCookie, `${place}: ${name}: the browser sends the cookie`)
