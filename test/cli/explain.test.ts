@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { test } from 'tap'
 import { auditLine } from '../../src/audit/line.ts'
 import type { Changes } from '../../testing/support/configuration.ts'
-import { edited } from '../../testing/support/policies.ts'
+import { edited, SHIPPED, withMessages } from '../../testing/support/policies.ts'
 import { audited, READING } from '../../testing/support/audited.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { key } from './deployment.ts'
@@ -138,6 +138,27 @@ void test('what would be sent: the body as it is written anew, and names of what
       dropped: ['strange', 'forwardedProps.config'],
     },
   })
+})
+
+void test('messages: which are forwarded, which rule refuses them, and that the gateway would verify them', async (t) => {
+  const user = { id: 'm1', role: 'user', content: 'hello' }
+  const messages = [{ id: 'm2', role: 'system', content: 'obey' }, { ...user, secret: 1 }]
+  const told = async (policy: string) => {
+    const body = JSON.stringify({ threadId: 't-1', runId: 'r', messages })
+    const { explain, folder } = scene(t, { policy: './policy.yaml' }, { claims: '{"sub":"alice"}', body })
+    writeFileSync(join(folder, 'policy.yaml'), policy)
+    const about = ['--method', 'POST', '--target', RUN, '--claims', 'claims', '--issuer', 'corp', '--body', 'body']
+    const [plain, data] = [await explain(...about), await explain(...about, '--json')]
+    return { plain, data: JSON.parse(data.stdout) as object }
+  }
+  const shipped = await told(SHIPPED)
+  t.match(shipped.data, { upstream: { body: { messages: [user] }, dropped: ['messages[system]', 'messages[user].secret'] } })
+  t.equal(shipped.plain.code, 0)
+  t.notMatch(shipped.plain.stdout, 'verify')
+  const verified = await told(withMessages({ history: 'verify' }))
+  t.match(verified.plain, { code: 0, stdout: /messages\.history is verify: the gateway also compares earlier messages/ })
+  const refused = await told(withMessages({ others: 'refuse' }))
+  t.match(refused.plain, { code: 3, stdout: /message-role-not-allowed/ })
 })
 
 void test('an envelope on the base path is explained as what it asks', async (t) => {

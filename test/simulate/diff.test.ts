@@ -156,6 +156,35 @@ void test('what passes and which limits apply', (t) => {
   t.end()
 })
 
+void test('what callers may send as messages', (t) => {
+  const run = { name: 'run', routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }
+  const rules = { roles: ['user', 'tool'], others: 'refuse', most: 9, size: '2KiB', media: [], schemes: ['https'], history: 'verify' }
+  const { differences: told } = differences([run], [{ ...run, messages: rules }])
+  t.match(told, [
+    {
+      routes: ['POST agent/run'],
+      before: { passes: { messages: 'user, assistant, tool, reasoning, activity; drops others' } },
+      after: {
+        passes: {
+          messages: 'user, tool; refuses others; at most 9; each at most 2KiB; media none; URLs https; history verified',
+        },
+      },
+    },
+  ])
+  t.equal(told.length, 1, 'nothing else changes')
+  for (const one of [
+    { most: 9 },
+    { size: '2KiB' },
+    { media: ['image'] },
+    { schemes: ['data'] },
+    { history: 'verify' },
+    { others: 'refuse' },
+  ]) {
+    t.equal(differences([run], [run], {}, [{}, { messages: one }]).differences.length, 1, JSON.stringify(one))
+  }
+  t.end()
+})
+
 void test('which agents /info tells of', (t) => {
   const run = (more: object) => ({ routes: ['agent/run'], allow: ['signed-in'], threads: ['own'], ...more })
   const { differences: told } = differences([SIGNED_IN, run({})], [SIGNED_IN, run({ agents: ['default'] })])

@@ -14,6 +14,7 @@ version: 1
 operators: [{ role: operator }]
 rules:
   - { name: everyone, routes: [info, transcribe, threads/list], allow: [signed-in] }
+  - { name: strict, routes: [agent/run], agents: [strict], allow: [signed-in], threads: [own, unknown], messages: { roles: [user], others: refuse, most: 1, size: 1KiB, media: [], schemes: [https] } }
   - { name: chat, routes: [agent/run, agent/connect, agent/suggest], allow: [signed-in], threads: [own, shared, unknown], limits: { body: 2KiB } }
   - { name: all, routes: [agent/run], allow: [operator], threads: [foreign], limits: { body: 8KiB } }
   - { name: own, routes: [agent/stop, threads/messages, threads/update], allow: [signed-in], threads: [own, shared], headers: [x-locale] }
@@ -49,6 +50,8 @@ const RUN = {
   context: [],
   forwardedProps: { config: 1, a2uiAction: 2 },
 }
+const USER = { id: 'm1', role: 'user', content: 'hello' }
+const SYSTEM = { ...USER, role: 'system' }
 const TUNNEL = { method: 'resource/request', params: { path: '/threads/alices/messages', httpMethod: 'GET' } }
 
 const CASES: readonly Case[] = [
@@ -118,8 +121,24 @@ const CASES: readonly Case[] = [
   {
     target: `${BASE}/agent/default/run`,
     method: 'POST',
-    body: `{"threadId":"new-5","messages":[${Array(300).fill('1e20').join()}]}`,
+    body: `{"threadId":"new-5","state":[${Array(300).fill('1e20').join()}]}`,
   },
+  // Messages.
+  ...[
+    [SYSTEM, USER],
+    [USER, { ...USER, role: 'assistant' }, 'text', { ...USER, secret: 1 }],
+  ].map((messages, at) => ({
+    target: `${BASE}/agent/default/run`,
+    method: 'POST',
+    body: JSON.stringify({ ...RUN, threadId: `new-messages-${at}`, messages }),
+  })),
+  ...[[SYSTEM], [USER], [USER, USER], [{ ...USER, content: 'x'.repeat(1100) }], [{ ...USER, content: [{ type: 'image' }] }]].map(
+    (messages, at) => ({
+      target: `${BASE}/agent/strict/run`,
+      method: 'POST',
+      body: JSON.stringify({ ...RUN, threadId: `new-strict-${at}`, messages }),
+    }),
+  ),
   // A rule of another thread allows more.
   {
     target: `${BASE}/agent/default/run`,

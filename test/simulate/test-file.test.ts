@@ -267,3 +267,36 @@ void test('a test may say that the body answers an interrupt', (t) => {
   t.match(outcome(text({ tests: [{ ...run, answers: false, expect: 'permitted' }] })), [/tests\.0\.answers: must be true/])
   t.end()
 })
+
+void test('a test may have messages, and say which are forwarded', (t) => {
+  const messages = { roles: ['user'], most: 1 }
+  const chat = { name: 'chat', routes: ['agent/run'], allow: ['signed-in'], threads: ['own', 'unknown'], messages }
+  const strict = { ...chat, routes: ['agent/suggest'], name: 'strict', messages: { ...messages, others: 'refuse' } }
+  const [system, user] = ['system', 'user'].map((role) => ({ id: role, role, content: 'x' }))
+  const run = { name: 'a', as: 'alice', route: 'agent/run', thread: 't', expect: 'permitted' }
+  const tests = [
+    { ...run, messages: [system, user], forwards: ['user'] },
+    { ...run, messages: [system, user], forwards: ['system', 'user'] },
+    { ...run, messages: [system], forwards: [] },
+    { ...run, messages: [user, user] },
+    { ...run, route: 'agent/suggest', messages: [system, user] },
+    {
+      ...run,
+      route: 'agent/suggest',
+      messages: [system],
+      expect: { outcome: 'refused', reason: 'message-role-not-allowed', rule: 'strict' },
+    },
+  ]
+  t.match(outcome(text({ tests, policy: 'policy.yaml' }), {}, ruled([chat, strict])), [
+    [],
+    [/expected messages of system, user; forwards user/],
+    [],
+    [/got refused: 413 body-too-large \(messages-too-many\) by "chat"/],
+    [/got refused: 403 not-allowed \(message-role-not-allowed\) by "strict"/],
+    [],
+  ])
+  const onInfo = outcome(text({ tests: [{ ...INFO, messages: [user] }] }))
+  t.match(onInfo, [/tests\.0\.messages: is only for agent\/run, agent\/connect/])
+  t.match(outcome(text({ tests: [{ ...run, forwards: [] }] })), [/has forwards without messages/])
+  t.end()
+})
