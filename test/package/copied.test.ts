@@ -36,7 +36,7 @@ async function surroundings(t: Test, folder: string): Promise<Readonly<Record<st
   const key = join(folder, 'assertion.pem')
   writeFileSync(key, PAIRS.p256.privateKey.export({ type: 'pkcs8', format: 'pem' }))
   return {
-    ...{ RUNTIME_URL: upstream.url, AGENT_URL: upstream.url, ISSUER_URL: issuer.url },
+    ...{ RUNTIME_URL: upstream.url, AGENT_URL: upstream.url, LANGGRAPH_URL: upstream.url, ISSUER_URL: issuer.url },
     ...{ PAGE_ORIGIN: 'https://app.example.com', PUBLIC_URL: 'https://chat.example.com', ASSERTION_KEY_FILE: key },
     ...{ ADMIN_CREDENTIAL: 'x'.repeat(40), GRAPH_SERVICE_TOKEN: 'y'.repeat(40) },
   }
