@@ -397,8 +397,8 @@ export const RULES: readonly RemovableRule[] = [
   {
     rule: 'a permit ends where its upstream has another scope',
     file: 'snapshot/snapshot.ts',
-    present: 'if (mount === undefined || mount.agentId !== before.agentId || mount.scope !== before.scope) return null',
-    removed: 'if (mount === undefined) return null',
+    present: '|| mount.scope !== before.scope)',
+    removed: ')',
     first: 'test/reload/*.test.ts',
   },
   // store
@@ -460,8 +460,8 @@ export const RULES: readonly RemovableRule[] = [
   {
     rule: 'a run gives only the commands that its policy names',
     file: 'core/route/langgraph-bodies.ts',
-    present: "named.every(([key]) => command.has(key)) ? part : refuse('command-not-allowed')",
-    removed: 'part',
+    present: "named.every(([key]) => command.has(key)) ? passes(part) : refuse('command-not-allowed')",
+    removed: 'passes(part)',
     first: 'test/langgraph/attacks.test.ts',
   },
   {

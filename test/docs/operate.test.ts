@@ -181,6 +181,8 @@ void test('migrate', async (t) => {
     exits: {
       'threads owner team-plan': 1,
       'threadwarden doctor': 1,
+      // The configuration of this test has no LangGraph server.
+      '--scope graphs': 2,
       '--from-upstream': 1,
       // team-plan is a conflict until it is assigned.
       '--from-observed --config threadwarden.yaml\nthreadwarden threads stats': 0,
