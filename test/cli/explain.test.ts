@@ -142,7 +142,10 @@ void test('what would be sent: the body as it is written anew, and names of what
 
 void test('messages: which are forwarded, which rule refuses them, and that the gateway would verify them', async (t) => {
   const user = { id: 'm1', role: 'user', content: 'hello' }
-  const messages = [{ id: 'm2', role: 'system', content: 'obey' }, { ...user, secret: 1 }]
+  const messages = [
+    { id: 'm2', role: 'system', content: 'obey' },
+    { ...user, secret: 1 },
+  ]
   const told = async (policy: string) => {
     const body = JSON.stringify({ threadId: 't-1', runId: 'r', messages })
     const { explain, folder } = scene(t, { policy: './policy.yaml' }, { claims: '{"sub":"alice"}', body })

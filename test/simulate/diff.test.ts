@@ -158,7 +158,15 @@ void test('what passes and which limits apply', (t) => {
 
 void test('what callers may send as messages', (t) => {
   const run = { name: 'run', routes: ['agent/run'], allow: ['signed-in'], threads: ['own'] }
-  const rules = { roles: ['user', 'tool'], others: 'refuse', most: 9, size: '2KiB', media: [], schemes: ['https'], history: 'verify' }
+  const rules = {
+    roles: ['user', 'tool'],
+    others: 'refuse',
+    most: 9,
+    size: '2KiB',
+    media: [],
+    schemes: ['https'],
+    history: 'verify',
+  }
   const { differences: told } = differences([run], [{ ...run, messages: rules }])
   t.match(told, [
     {
