@@ -6,11 +6,8 @@ import { isListed, listsForeign, type StandingFacts } from '../../core/decide/de
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Rules } from '../../core/decide/rules.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
-import { refuse, type Refusal } from '../../core/reasons.ts'
-import { classify, type RouteDescriptor } from '../../core/route/classify.ts'
-import { ROUTES_OF } from '../../core/route/all-routes.ts'
+import { refuse } from '../../core/reasons.ts'
 import { isUuid } from '../../core/route/ids.ts'
-import type { Route } from '../../core/route/routes.ts'
 import type { ListStore, ListWindow } from '../../store/port/lists.ts'
 import type { AnswerMemory } from '../lists/answer-memory.ts'
 import { readBytes, writtenAnew, type Rewritten } from '../lists/rewriting.ts'
@@ -19,6 +16,7 @@ import type { OwnerRecords } from '../pipeline/authorization.ts'
 import { turn } from '../pipeline/event-loop-turns.ts'
 import type { Authorized, Payload } from '../pipeline/stages.ts'
 import type { Forwarder } from '../upstream/forward.ts'
+import { LONGEST_SEARCH, SEARCH } from '../upstream/thread-pages.ts'
 import { jsonOf, type UpstreamAnswer } from '../upstream/upstream.ts'
 
 export interface SearchParts {
@@ -43,13 +41,9 @@ const MOST_THREADS = 10_000
 /** Ids whose owners are asked for at once. Other requests are served in between. */
 const AT_ONCE = 500
 
-/** The most that the server gives in one answer. */
-const LONGEST_PAGE = 1000
-
 const PAGINATION = ['x-pagination-total', 'x-pagination-next']
 
-const SEARCH = classify('POST', ['threads', 'search'], new Map(), ROUTES_OF.langgraph) as RouteDescriptor
-const LIST: Route = SEARCH.route
+const LIST = SEARCH.route
 
 export function makeThreadSearch(parts: SearchParts): ThreadSearch {
   const { store, records, scope, rules, facts, forwarder } = parts
@@ -79,11 +73,11 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
         agentId: null,
         includeArchived: true,
         after,
-        limit: LONGEST_PAGE,
+        limit: LONGEST_SEARCH,
       })
       for (const { threadId } of rows) ids.push(threadId)
       after = rows.at(-1) ?? null
-      if (after === null || rows.length < LONGEST_PAGE) return ids
+      if (after === null || rows.length < LONGEST_SEARCH) return ids
     }
     return null
   }
@@ -122,7 +116,7 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
       if (facts.enforcement === 'observe') return observed(request, memory)
       const { permit, exchange } = request
       const query = queryOf(request.payload)
-      if (isRefusalOf(query)) return query
+      if (query === null) return refuse('body-not-object')
       const listedAt = exchange.snapshot.mark()
       const ids = await readable(permit.principal, askedFor(query))
       if (ids === null) return refuse('threads-too-many')
@@ -145,16 +139,16 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
       const { permit, exchange, payload } = request
       if (facts.enforcement === 'observe') return readCount(await forwarder.ask(request, { payload }), memory)
       const query = queryOf(payload)
-      if (isRefusalOf(query)) return query
+      if (query === null) return refuse('body-not-object')
       const listedAt = exchange.snapshot.mark()
       const ids = await readable(permit.principal, null)
       if (ids === null) return refuse('threads-too-many')
       const found: string[] = []
-      for (let offset = 0; ids.length > 0 && offset < ids.length; offset += LONGEST_PAGE) {
-        const page = await ask(request, { ...query, select: ['thread_id'], limit: LONGEST_PAGE, offset }, ids, memory)
+      for (let offset = 0; ids.length > 0 && offset < ids.length; offset += LONGEST_SEARCH) {
+        const page = await ask(request, { ...query, select: ['thread_id'], limit: LONGEST_SEARCH, offset }, ids, memory)
         if (page.outcome !== 'read') return page
         for (const one of page.threads) found.push(one['thread_id'] as string)
-        if (page.threads.length < LONGEST_PAGE) break
+        if (page.threads.length < LONGEST_SEARCH) break
       }
       const threads = await stillListed(exchange.snapshot, permit, found, (id) => id, listedAt)
       return threads === null ? refuse('store-unavailable') : written(threads.length)
@@ -167,17 +161,13 @@ async function readCount(answer: Awaited<ReturnType<Forwarder['ask']>>, memory: 
   return read.outcome === 'read' ? { outcome: 'rewritten', body: read.bytes } : read
 }
 
-function isRefusalOf(query: JsonObject | Refusal): query is Refusal {
-  return query['outcome'] === 'refused' && 'reason' in query
-}
-
-/** The body was read and checked. A list of ids that the server would not take as one is refused: it could ignore it. */
-function queryOf(payload: Payload): JsonObject | Refusal {
+/** The body was read and checked. Null for a list of ids that the server would not take as one: it could ignore it. */
+function queryOf(payload: Payload): JsonObject | null {
   const query = payload.kind === 'json' ? jsonOf(Buffer.concat(piecesOf(payload.bytes))) : undefined
-  if (!isObject(query)) return refuse('body-not-object')
+  if (!isObject(query)) return null
   const { ids = null, offset = 0 } = query
   const isList = ids === null || (Array.isArray(ids) && (ids as readonly Json[]).every((id) => typeof id === 'string'))
-  return isList && typeof offset === 'number' ? query : refuse('body-not-object')
+  return isList && typeof offset === 'number' ? query : null
 }
 
 function piecesOf(bytes: Buffer | readonly Uint8Array[]): readonly Uint8Array[] {

@@ -86,7 +86,7 @@ async function askList(
 export const SEARCH = classify('POST', ['threads', 'search'], new Map(), ROUTES_OF.langgraph) as RouteDescriptor
 
 /** The most that a LangGraph server gives in one answer. */
-const LONGEST_SEARCH = 1000
+export const LONGEST_SEARCH = 1000
 
 /**
  * A LangGraph server has offsets and no cursors, and threads may begin and end between two pages. Each page begins with the last
