@@ -15,7 +15,7 @@ import { OPERATOR, OWNERS_SHARE } from '../../testing/support/sharing.ts'
 import { startStack, type Stack } from '../../testing/support/stack.ts'
 import { until } from '../../testing/support/until.ts'
 import { ROOT } from '../suites/suites.ts'
-import { ARGUMENTS, CHROMIUM } from './scene.ts'
+import { ARGUMENTS, CHROMIUM, patient } from './scene.ts'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const PICTURES = join(ROOT, 'docs/images')
@@ -60,7 +60,7 @@ async function startDesk(t: Test): Promise<Desk> {
   const foreign: string[] = []
   const messages: string[] = []
   const context = async (): Promise<BrowserContext> => {
-    const made = await browser.newContext({ viewport: { width: 1200, height: 800 } })
+    const made = patient(await browser.newContext({ viewport: { width: 1200, height: 800 } }))
     t.teardown(() => made.close())
     return made
   }

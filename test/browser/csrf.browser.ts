@@ -17,7 +17,7 @@ import { makeFolder } from '../../testing/support/gateway.ts'
 import { makeAuthority } from '../../testing/support/issuing.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
 import { until } from '../../testing/support/until.ts'
-import { ARGUMENTS, CHROMIUM } from './scene.ts'
+import { ARGUMENTS, CHROMIUM, patient } from './scene.ts'
 
 const NAME = '__Secure-session'
 const BASE = '/api/copilotkit'
@@ -127,7 +127,7 @@ async function startScene(t: Test): Promise<Scene> {
     origins,
     arrivals,
     async at(place) {
-      const window = await context.newPage()
+      const window = patient(await context.newPage())
       await window.goto(`${origins[place]}/`)
       return window
     },

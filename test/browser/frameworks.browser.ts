@@ -8,7 +8,7 @@ import { codeOf, runInput } from '../../testing/support/client.ts'
 import { until } from '../../testing/support/until.ts'
 import { buildNext, installPackage, issuerOf, next, program, runNext, type App, type Person } from './framework-apps.ts'
 import { answersTheTable, asUser, begin, decisionOf, spellingsLeadNowhere, streams } from './framework-cases.ts'
-import { ARGUMENTS, CHROMIUM } from './scene.ts'
+import { ARGUMENTS, CHROMIUM, patient } from './scene.ts'
 
 const APPLICATIONS = { Express: program('express.ts'), Hono: program('hono.ts'), 'Next.js': next }
 
@@ -83,7 +83,7 @@ async function inBrowser(t: Test, app: App): Promise<void> {
   const browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS })
   t.teardown(() => browser.close())
   const open = async (who: Person): Promise<Page> => {
-    const page = await (await browser.newContext()).newPage()
+    const page = patient(await (await browser.newContext()).newPage())
     await page.goto(app.origin)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('button', { name: new RegExp(`^${who}`, 'i') }).click()

@@ -9,7 +9,7 @@ import { sayOnFailure } from '../../testing/support/decided.ts'
 import { OPERATOR } from '../../testing/support/sharing.ts'
 import { until } from '../../testing/support/until.ts'
 import { startLangGraphScene, type LangGraphScene } from '../langgraph/scene.ts'
-import { ARGUMENTS, CHROMIUM } from './scene.ts'
+import { ARGUMENTS, CHROMIUM, patient } from './scene.ts'
 
 /** The service that a node of the graph asks. It answers when the test says so. */
 interface Service {
@@ -93,7 +93,7 @@ async function startScene(t: Test): Promise<Scene> {
     ...started,
     service,
     async seat(who, thread) {
-      const context = await browser.newContext()
+      const context = patient(await browser.newContext())
       t.teardown(() => context.close())
       const window = await context.newPage()
       await window.goto(thread === undefined ? page.url : `${page.url}/?thread=${thread}`)

@@ -1,7 +1,7 @@
 /** The real page in headless Chromium, the real gateway, runtime and issuer, and people at their windows. */
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { chromium, type Page as Window } from 'playwright-core'
+import { type BrowserContext, chromium, type Page as Window } from 'playwright-core'
 import type { Test } from 'tap'
 import { startPage } from '../../examples/page.ts'
 import { OPERATOR } from '../../testing/support/sharing.ts'
@@ -9,6 +9,12 @@ import { startStack, type Stack } from '../../testing/support/stack.ts'
 
 /** Where Debian puts it. */
 export const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+
+/** Gives a page on a busy machine time for what it is to show: playwright's own half a minute is too short there. */
+export function patient<Made extends BrowserContext | Window>(made: Made): Made {
+  made.setDefaultTimeout(120_000)
+  return made
+}
 
 /** It is to show this page, and to speak to nobody else. */
 export const ARGUMENTS = [
@@ -71,7 +77,7 @@ export async function startScene(t: Test): Promise<Scene> {
     stack: started,
     url: page.url,
     async seat(who, path = '/') {
-      const context = await browser.newContext({ viewport: { width: 1200, height: 720 } })
+      const context = patient(await browser.newContext({ viewport: { width: 1200, height: 720 } }))
       t.teardown(() => context.close())
       const window = await context.newPage()
       await window.goto(`${page.url}${path}`)

@@ -9,7 +9,7 @@ import { test, type Test } from 'tap'
 import { listen, stop } from '../../examples/http.ts'
 import { sitePages } from '../../site/pages.ts'
 import { ROOT } from '../docs/markdown.ts'
-import { ARGUMENTS, CHROMIUM } from './scene.ts'
+import { ARGUMENTS, CHROMIUM, patient } from './scene.ts'
 
 const BUILT = fileURLToPath(new URL('../../site/dist', import.meta.url))
 
@@ -69,7 +69,7 @@ async function open(window: Window, origin: string, path: string): Promise<Seen>
 
 /** A window that remembers what goes wrong in it. */
 async function watched(browser: Browser, origin: string, dark = false): Promise<{ window: Window; wrong: string[] }> {
-  const window = await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: dark ? 'dark' : 'light' })
+  const window = patient(await browser.newPage({ viewport: { width: 1440, height: 900 }, colorScheme: dark ? 'dark' : 'light' }))
   const wrong: string[] = []
   const note = (what: string): void => void wrong.push(`${new URL(window.url()).pathname}: ${what}`)
   window.on('console', (message) => {

@@ -257,8 +257,8 @@ void testEachPair('in mode optional anonymous callers get no list, and users non
     pair,
     signer,
     policy: edited(
-      'allow: [signed-in]\n    threads: [own, shared, unknown]',
-      'allow: [anonymous, signed-in]\n    threads: [own, shared, unknown]',
+      'agent/suggest]\n    allow: [signed-in]\n    threads: [own, shared, unknown]',
+      'agent/suggest]\n    allow: [anonymous, signed-in]\n    threads: [own, shared, unknown]',
     ).replace('annotate]\n    allow: [signed-in]', 'annotate]\n    allow: [anonymous, signed-in]'),
     config: { authentication: { ...signer.authentication, mode: 'optional' } },
   })

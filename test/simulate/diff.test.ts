@@ -252,7 +252,7 @@ void test('what is too much is cut, and said to be', (t) => {
 })
 
 void test('where callers are those of each route, /info is told for those of the runs', (t) => {
-  const closed = Array.from({ length: 14 }, (_one, at) => ({
+  const closed = Array.from({ length: 18 }, (_one, at) => ({
     routes: ['transcribe'],
     allow: ['signed-in'],
     roles: [`role-${at}`],

@@ -5,7 +5,7 @@ import type { RouteId } from '../../core/route/routes.ts'
 import type { Rule } from '../../core/decide/rules.ts'
 import type { Policy } from '../../policy/compile.ts'
 import { agentsOf, cellsOf, type Cell, isAlike, verdictOf, type Verdict } from './matrix.ts'
-import { callersFor, type SampleCallers } from './sample-callers.ts'
+import { callersFor, combinationCount, type SampleCallers } from './sample-callers.ts'
 import { largest } from '../../core/json/extremes.ts'
 
 export interface Difference {
@@ -76,18 +76,27 @@ interface Part extends SampleCallers {
   readonly cells: readonly Cell[]
 }
 
-/** Where the whole matrix is too large, each route gets only the callers that its rules distinguish. */
+/**
+ * Where the whole matrix is too large, each route gets only the callers that its rules distinguish. Routes with the fewest decisions
+ * come first and leave the others what they do not need of their share.
+ */
 function partsOf(policies: readonly Policy[], agents: readonly string[], config: Config, { decisions }: Bounds): readonly Part[] {
   const cells = cellsOf(agents, { sharing: policies.some(({ rules }) => rules.sharing) })
   const operators = policies.flatMap(({ rules }) => rules.operators)
   const all = callersFor(rulesAbout(ROUTE_IDS, policies), operators, config, Math.floor(decisions / cells.length))
   if (!all.cut) return [{ ...all, cells }]
-  return ROUTE_IDS.map((id) => {
+  const routes = ROUTE_IDS.map((id) => {
     const own = cells.filter(({ descriptor }) => descriptor.route.id === id)
     // The agents in the answer of /info depend on who may use them.
     const rules = rulesAbout(id === 'info' ? ['info', 'agent/run', 'agent/connect'] : [id], policies)
-    const most = Math.max(1, Math.floor(decisions / ROUTE_IDS.length / own.length))
-    return { ...callersFor(rules, operators, config, most), cells: own }
+    return { rules, cells: own, needed: combinationCount(rules, operators, config) * own.length }
+  }).sort((one, other) => one.needed - other.needed)
+  let left = decisions
+  return routes.map(({ rules, cells: own }, at) => {
+    const most = Math.max(1, Math.floor(left / (routes.length - at) / own.length))
+    const part = callersFor(rules, operators, config, most)
+    left -= part.callers.length * own.length
+    return { ...part, cells: own }
   })
 }
 

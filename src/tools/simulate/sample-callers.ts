@@ -44,7 +44,7 @@ export function callersFor(
   const keys = Object.keys(issuers)
   const distinctions = distinctionsOf(rules, selectors, keys)
   const odd = unreadables(distinctions)
-  const cut = countOf(distinctions) * odd.length + 1 > most
+  const cut = combinationCount(rules, selectors, config) > most
   const callers = new Map<string, SampleCaller>()
   if (mode === 'optional') callers.set('', { label: 'anonymous', principal: ANONYMOUS, isOdd: false })
   let examined = 0
@@ -65,6 +65,16 @@ export function callersFor(
   }
   for (const profile of cut ? likely(rules, selectors) : combinationsOf(distinctions)) if (!add(profile)) break
   return { callers: [...callers.values()].slice(0, most), cut }
+}
+
+/** An upper bound of the callers that these rules distinguish. */
+export function combinationCount(
+  rules: readonly Rule[],
+  selectors: readonly OperatorSelector[],
+  { authentication: { issuers } }: Config,
+): number {
+  const distinctions = distinctionsOf(rules, selectors, Object.keys(issuers))
+  return countOf(distinctions) * unreadables(distinctions).length + 1
 }
 
 function unreadables({ roles, permissions }: ReturnType<typeof distinctionsOf>): readonly (readonly Part[])[] {
