@@ -24,6 +24,14 @@ void test('exit code 1: the faults are on stderr', async (t) => {
   t.match(await run(t, ['validate', '--config', file], { environment: { PORT: '8080' } }), { code: 0 })
 })
 
+void test('V8 puts no new object where only old ones belong, whatever its first collections find in use', async (t) => {
+  const { file } = configFile(t)
+  const traced = { node: ['--trace-gc', '--trace-pretenuring-statistics', '--max-semi-space-size=1'] }
+  const { stdout } = await run(t, ['validate', '--config', file], traced)
+  t.match(stdout, /Scavenge/)
+  t.notMatch(stdout, /pretenuring/)
+})
+
 void test('exit code 2: wrong usage is on stderr', async (t) => {
   t.match(await run(t, ['validate']), {
     code: 2,
