@@ -5,7 +5,7 @@ import { acceptsLess, makeAuthenticateRequest } from '../auth/request-credential
 import { makeIssuers, type Issuer } from '../auth/issuer.ts'
 import type { Config } from '../config/schema.ts'
 import { mountsOf, standingFacts, type Mount } from '../config/mounts.ts'
-import { decide, isListed, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide/decide.ts'
+import { decide, listingFor, type Enforcement, type OwnerRecord, type Permit, type StandingFacts } from '../core/decide/decide.ts'
 import { isThreadId } from '../core/route/ids.ts'
 import type { Principal } from '../core/decide/principal.ts'
 import { isRefusal, refuse, type Refusal } from '../core/reasons.ts'
@@ -194,8 +194,8 @@ export function makeSnapshot(
       if (observing) return new Set()
       const facts = standingFacts(known.mount, config)
       const owners = await records.records(known.mount.scope, threadIds.filter(isThreadId), known.principal)
-      const isShown = (id: string): boolean => isListed(id, owners.get(id) ?? null, known.principal, policy.rules, facts, route)
-      return new Set(threadIds.filter((id) => !isShown(id)))
+      const isListed = listingFor(known.principal, policy.rules, facts, route)
+      return new Set(threadIds.filter((id) => !isListed(id, owners.get(id) ?? null)))
     },
     adopt,
     requests: { underWay: 0, onLast: null },

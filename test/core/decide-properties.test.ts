@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { test, type Test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { verdictOn, type CallerConditions, type ClaimTest, type Rule } from '../../src/core/decide/rules.ts'
-import { decide, isListed, listsForeign, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
+import { decide, listingFor, listsForeign, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import type { Right } from '../../src/core/decide/sharing.ts'
 import { user } from '../../testing/support/callers.ts'
@@ -296,7 +296,7 @@ void test('a list holds a thread exactly where its messages may be read, by what
     const { principal, facts, sharing } = request
     if (facts.record?.granted === undefined) return null
     const reading = { ...request, about: messages, facts: { ...facts, enforcement: 'enforce' as const } }
-    const listed = isListed('t-1', facts.record, principal, { ...rulesOf({ 'threads/messages': rules }), sharing }, facts)
+    const listed = listingFor(principal, { ...rulesOf({ 'threads/messages': rules }), sharing }, facts)('t-1', facts.record)
     return listed === permits(reading, rules)
   })
 })
@@ -306,6 +306,6 @@ void test('whoever lists nothing foreign lists only what a record names them in'
     const all = { ...rulesOf({ 'threads/messages': rules }), sharing }
     if (facts.record === null || listsForeign(principal, all, facts)) return null
     if (facts.record.owner === principal.id || facts.record.granted !== undefined) return null
-    return !isListed('t-1', facts.record, principal, all, facts)
+    return !listingFor(principal, all, facts)('t-1', facts.record)
   })
 })

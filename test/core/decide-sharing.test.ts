@@ -1,7 +1,7 @@
 /** Shared threads: what a grant opens on which route, to whom, and where it does not count. */
 import { test } from 'tap'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
-import { decide, isListed, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
+import { decide, listingFor, neededRight, relationOf, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
 import { ANONYMOUS, EVERYBODY, type Principal } from '../../src/core/decide/principal.ts'
 import { ALL_ROUTES, ROUTE_IDS } from '../../src/core/route/all-routes.ts'
 import type { Relation, Rule, Rules } from '../../src/core/decide/rules.ts'
@@ -245,20 +245,20 @@ void test('a list holds what may be read: one switch for both', (t) => {
   for (const rules of [OPEN, hidden, closed]) {
     for (const record of [bobs(), bobs('read'), bobs('write'), bobs('read', { deleted: true }), bobs('read', { seen: true })]) {
       for (const principal of [alice, olga, ANONYMOUS, EVERYBODY]) {
-        t.equal(isListed('t-1', record, principal, rules, FACTS), may(READ, record, rules, principal))
+        t.equal(listingFor(principal, rules, FACTS)('t-1', record), may(READ, record, rules, principal))
       }
     }
   }
-  t.ok(isListed('t-1', bobs('read'), alice, OPEN, FACTS))
-  t.notOk(isListed('t-1', bobs('write'), alice, hidden, FACTS))
-  t.notOk(isListed('t-1', bobs('write'), alice, closed, FACTS))
+  t.ok(listingFor(alice, OPEN, FACTS)('t-1', bobs('read')))
+  t.notOk(listingFor(alice, hidden, FACTS)('t-1', bobs('write')))
+  t.notOk(listingFor(alice, closed, FACTS)('t-1', bobs('write')))
   t.end()
 })
 
 void test('a list has no grant that only observe mode would let through', (t) => {
   const observing: Facts = { ...FACTS, enforcement: 'observe' }
-  t.ok(isListed('t-1', bobs('read'), alice, OPEN, observing))
-  t.notOk(isListed('t-1', bobs('read'), alice, { ...OPEN, sharing: false }, observing))
+  t.ok(listingFor(alice, OPEN, observing)('t-1', bobs('read')))
+  t.notOk(listingFor(alice, { ...OPEN, sharing: false }, observing)('t-1', bobs('read')))
   t.end()
 })
 

@@ -3,7 +3,7 @@ import { test, type Test } from 'tap'
 import {
   decide,
   decideMatched,
-  isListed,
+  listingFor,
   isPermit,
   relationOf,
   type Facts,
@@ -317,8 +317,8 @@ void test('the table of unconfirmed threads has every route about a thread', (t)
 })
 
 void test('a list has no unconfirmed thread', (t) => {
-  t.notOk(isListed('t-1', THREADS["alice's, unconfirmed"], CALLERS.alice, shipped, SETTINGS.claim))
-  t.ok(isListed('t-1', THREADS["alice's"], CALLERS.alice, shipped, SETTINGS.claim))
+  t.notOk(listingFor(CALLERS.alice, shipped, SETTINGS.claim)('t-1', THREADS["alice's, unconfirmed"]))
+  t.ok(listingFor(CALLERS.alice, shipped, SETTINGS.claim)('t-1', THREADS["alice's"]))
   t.end()
 })
 

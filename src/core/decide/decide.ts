@@ -218,28 +218,31 @@ export function mayUseAgent(agentId: string, principal: Principal, rules: Rules,
 
 const MESSAGES = ROUTES.find(({ id }) => id === 'threads/messages') as Route
 
+/** Whether a list that a caller asks for has a thread. */
+export type IsListed = (threadId: string, record: OwnerRecord) => boolean
+
 /**
- * True if the caller may read the messages of the thread, even under `observe`.
+ * Lists have the threads whose messages the caller may read, even under `observe`. Matches the rules once for all threads.
  * @param list the route of the list: a thread of a LangGraph server is read by another route
  */
-export function isListed(
-  threadId: string,
-  record: OwnerRecord,
+export function listingFor(
   principal: Principal,
   rules: Rules,
   facts: StandingFacts,
   list: Pick<Route, 'api'> = MESSAGES,
-): boolean {
-  if (!isThreadId(threadId)) return false
+): IsListed {
   const route = list.api === 'langgraph' ? LANGGRAPH_THREAD : MESSAGES
-  const descriptor = { outcome: 'classified', route, ids: { threadId }, query: [] } as const
-  return decide(descriptor, principal, rules, { ...facts, enforcement: 'enforce', record }).outcome === 'permitted'
+  const about = { outcome: 'classified', route, query: [] } as const
+  const match = matchRules({ ...about, ids: {} }, principal, rules, facts)
+  const enforced = { ...facts, enforcement: 'enforce' } as const
+  return (threadId, record) =>
+    isThreadId(threadId) && decideMatched(match, { ...about, ids: { threadId } }, { ...enforced, record }).outcome === 'permitted'
 }
 
 /** True for a caller, such as an operator, whose list has threads of other users without a grant. */
 export function listsForeign(principal: Principal, rules: Rules, facts: StandingFacts, list?: Pick<Route, 'api'>): boolean {
   // If any foreign thread is open to a caller, a settled live one is. Every user id has a colon, so no user is this owner.
-  return isListed('another', { owner: 'somebody-else', deleted: false }, principal, rules, facts, list)
+  return listingFor(principal, rules, facts, list)('another', { owner: 'somebody-else', deleted: false })
 }
 
 function whyNobody({ principal, tried, verdicts }: RuleMatch): Reason {

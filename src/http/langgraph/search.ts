@@ -2,7 +2,7 @@
  * Searches for threads, and counts them: the server gets the ids of the threads that the caller may read as a condition, so
  * that filters, sort, offset and limit mean what they mean to the server (docs/contributing/invariants.md, 3).
  */
-import { isListed, listsForeign, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, listsForeign, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Rules } from '../../core/decide/rules.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
@@ -54,12 +54,13 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
     if (candidates === null) return null
     // The server refuses a whole search for one id that is no UUID, which an imported thread may have.
     const ids = [...candidates].filter((id) => isUuid(id) && (asked === null || asked.has(id)))
+    const isListed = listingFor(principal, rules, facts, LIST)
     const own: string[] = []
     for (let at = 0; at < ids.length; at += AT_ONCE) {
       if (at > 0) await turn()
       const some = ids.slice(at, at + AT_ONCE)
       const owners = await records.records(scope, some, principal)
-      for (const id of some) if (isListed(id, owners.get(id) ?? null, principal, rules, facts, LIST)) own.push(id)
+      for (const id of some) if (isListed(id, owners.get(id) ?? null)) own.push(id)
     }
     return own
   }

@@ -1,5 +1,5 @@
 /** The thread list from the ownership table. Decides as a list from the upstream does (docs/contributing/invariants.md, 3). */
-import { isListed, listsForeign, type OwnerRecord, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, listsForeign, type IsListed, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { refuse } from '../../core/reasons.ts'
 import type { Rules } from '../../core/decide/rules.ts'
@@ -53,14 +53,11 @@ function costOf(threads: readonly ListedThread[]): number {
 const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as const
 
 export function makeTableList({ store, records, scope, rules, facts, seal }: TableListParts): TableList {
-  const mayRead = (threadId: string, record: OwnerRecord, principal: Principal): boolean =>
-    isListed(threadId, record, principal, rules, facts)
-
-  const candidatesFor = (principal: Principal) => {
+  const candidatesFor = (principal: Principal, isListed: IsListed) => {
     const readsForeign = listsForeign(principal, rules, facts)
     const whose: Reader | 'everybody' = readsForeign ? 'everybody' : readerOf(principal)
     // Rows of all users' threads lack grants. Grants matter where a thread would be closed to the caller without them.
-    const asksForGrants = readsForeign && !mayRead('another', SHARED, principal)
+    const asksForGrants = readsForeign && !isListed('another', SHARED)
     return async (window: ListWindow) => {
       const candidates = await store.listed(scope, whose, window)
       const ids = candidates.map(({ threadId }) => threadId)
@@ -96,7 +93,8 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
       const start = startOf(permit)
       if (start === 'forged') return refuse('query-cursor-invalid')
 
-      const candidatesIn = candidatesFor(principal)
+      const isListed = listingFor(principal, rules, facts)
+      const candidatesIn = candidatesFor(principal, isListed)
       // The runtime accepts only this text as yes.
       const includeArchived = query.get('includeArchived') === 'true'
       const window = { agentId: query.get('agentId') ?? null, includeArchived, limit: Math.max(limit + 1, LEAST_CANDIDATES) }
@@ -116,7 +114,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
           return refuse('bodies-budget-exhausted')
         for (const { thread, record } of candidates) {
           // A thread whose owner was removed is in no list until it is assigned.
-          if (thread.owner === NOBODY || !mayRead(thread.threadId, record, principal)) continue
+          if (thread.owner === NOBODY || !isListed(thread.threadId, record)) continue
           if (shown.length === limit) return answer(shown.at(-1))
           shown.push(thread)
         }

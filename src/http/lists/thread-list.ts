@@ -1,5 +1,5 @@
 /** The thread list: walks the upstream's pages, keeps threads that the caller may read (docs/contributing/invariants.md, 3). */
-import { isListed, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { isThreadId } from '../../core/route/ids.ts'
 import { parsedInSteps } from '../../core/json/pieces.ts'
 import type { JsonObject } from '../../core/json/read.ts'
@@ -57,11 +57,12 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   const { records, scope, rules, facts } = parts
 
   const readingOf = ({ principal }: Permit): Reading => {
+    const isListed = listingFor(principal, rules, facts)
     return async (threads) => {
       const owners = await records.records(scope, threads.map(({ id }) => id).filter(isThreadId), principal)
       return threads.map(({ id }) => {
         const record = owners.get(id) ?? null
-        if (!isListed(id, record, principal, rules, facts)) return false
+        if (!isListed(id, record)) return false
         return record !== null && record.owner !== principal.id && record.granted !== undefined ? 'without-owner' : true
       })
     }

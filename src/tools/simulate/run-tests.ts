@@ -2,7 +2,7 @@
 import { mountsOf, standingFacts } from '../../config/mounts.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
-import { isListed, mayUseAgent, type Facts, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, mayUseAgent, type Facts, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import { passingBody } from '../../core/route/bodies.ts'
 import { CODES, refuse } from '../../core/reasons.ts'
@@ -141,8 +141,9 @@ function listFailures(expected: readonly string[], name: string, context: TestCo
   const refused = refusedAs(list, name, context)
   if (refused !== null) return [`${name}: expected a list of ${namesText(expected)}; got ${refused}`]
   const principal = context.principals.get(name) as Principal
+  const isListed = listingFor(principal, context.policy.rules, context.threadAccess, routeOf(list))
   const listed = Array.from(context.threads)
-    .filter(([id, record]) => isListed(id, record, principal, context.policy.rules, context.threadAccess, routeOf(list)))
+    .filter(([id, record]) => isListed(id, record))
     .map(([id]) => id)
   const apart = [...listed.filter((id) => !expected.includes(id)), ...expected.filter((id) => !listed.includes(id))]
   if (apart.length === 0) return []
