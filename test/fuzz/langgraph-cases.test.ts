@@ -118,6 +118,8 @@ const FOUND: readonly Row[] = [
   [runWith({ input: { outcome: 'refused', reason: 'x', code: 'y' } }), 'langgraph/runs/create'],
   [runWith({ metadata: { outcome: 'refused' } }), 'langgraph/runs/create'],
   [post('threads/search', { metadata: { outcome: 'refused', reason: 'x' } }), 'langgraph/threads/search'],
+  // A new thread with the id of a run of another user: the watch took it for the run.
+  [post('threads', { thread_id: runOf(theirs) }), 'langgraph/threads/create'],
 ]
 
 const examine = await makeExamine()

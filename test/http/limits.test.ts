@@ -246,3 +246,26 @@ void test('a change of the configuration that leaves a limit as it is gives nobo
   await change({ newThreads: '5/h' })
   t.equal((await run(gate, 'c')).status, 200, 'another limit counts from nothing')
 })
+
+/** One of each counted thing, so that the second of a tenant is one too many. */
+const ONE_OF_A_TENANT = { rate: '1/h', per: '/tenant' }
+
+const OF_A_TENANT = {
+  requests: ({ call, base }: GatedUpstream, token: string) => call(`${base}/info`, { token }),
+  runs: (gate: GatedUpstream, token: string, threadId: string) => run(gate, threadId, token),
+  newThreads: (gate: GatedUpstream, token: string, threadId: string) => run(gate, threadId, token),
+}
+
+for (const [limit, act] of Object.entries(OF_A_TENANT)) {
+  void test(`limits.${limit} per claim counts the users of a tenant together, and of no other`, async (t) => {
+    // The limit is reached by more than one: two in two hours.
+    const gate = await limited(t, MULTI_ROUTE, { requests: 'off', [limit]: ONE_OF_A_TENANT }, {}, (request, response) =>
+      (request.method === 'GET' ? json(INFO) : events())(request, response),
+    )
+    const { signer } = gate
+    const asks = ['alice', 'bob', 'carol'].map((name) => () => act(gate, signer.sign(name, { tenant: 'acme' }), `of-${name}`))
+    t.same(await inTurn(asks), [200, 200, 429])
+    t.equal((await act(gate, signer.sign('dan', { tenant: 'other' }), 'of-dan')).status, 200, 'another tenant')
+    t.equal((await act(gate, signer.sign('eve'), 'of-eve')).status, 200, 'nobody without a tenant')
+  })
+}

@@ -10,7 +10,7 @@ import type { Written } from '../message.ts'
 import { ASKS } from './graph.ts'
 import { loadPackage } from './packages.ts'
 import { takeResolved, type Resolved } from './route-watch.ts'
-import { ASSISTANT, checkpointOf, ENVIRONMENT, isForeign, isOthers, KEPT, SECRETS } from './world.ts'
+import { ASSISTANT, checkpointOf, ENVIRONMENT, isForeignRun, isForeignThread, isOthers, KEPT, SECRETS } from './world.ts'
 
 type Row = Readonly<Record<string, unknown>>
 type Table<Value> = Record<string, Value>
@@ -171,10 +171,10 @@ export async function startServer(): Promise<LangGraphServer> {
     store.assistants = world.assistants
     store.assistant_versions = world.assistantVersions
     store.retry_counter = {}
-    store.threads = watched(world.threads, 'thread', isForeign, note)
-    store.runs = watched(world.runs, 'run', isForeign, note)
-    modules.checkpointer.storage = watched(world.storage, 'checkpoints of thread', isForeign, note)
-    modules.checkpointer.writes = watched(world.writes, 'writes of thread', (key) => isForeign(threadOfWrites(key)), note)
+    store.threads = watched(world.threads, 'thread', isForeignThread, note)
+    store.runs = watched(world.runs, 'run', isForeignRun, note)
+    modules.checkpointer.storage = watched(world.storage, 'checkpoints of thread', isForeignThread, note)
+    modules.checkpointer.writes = watched(world.writes, 'writes of thread', (key) => isForeignThread(threadOfWrites(key)), note)
     accesses.clear()
     created.length = 0
   }
@@ -258,35 +258,46 @@ function watched<Value>(
   })
 }
 
+/** Where an operation of the server gets an id: a path into its arguments. */
+interface Place {
+  readonly isForeign: (id: unknown) => boolean
+  readonly path: readonly (string | number)[]
+}
+
+function thread(...path: readonly (string | number)[]): Place {
+  return { isForeign: isForeignThread, path }
+}
+
+function run(...path: readonly (string | number)[]): Place {
+  return { isForeign: isForeignRun, path }
+}
+
 /** Where the methods of the server's tables take the ids of threads and runs. */
-const IDS: Readonly<Record<string, readonly (readonly (string | number)[])[]>> = {
-  'threads.get': [[0]],
-  'threads.put': [[0]],
-  'threads.patch': [[0]],
-  'threads.delete': [[0]],
-  'threads.copy': [[0]],
-  'threads.setStatus': [[0]],
-  'state.get': [[0, 'configurable', 'thread_id']],
-  'state.post': [[0, 'configurable', 'thread_id']],
-  'state.bulk': [[0, 'configurable', 'thread_id']],
-  'state.list': [
-    [0, 'configurable', 'thread_id'],
-    [1, 'before', 'configurable', 'thread_id'],
-  ],
-  'runs.put': [[0], [2, 'config', 'configurable', 'thread_id'], [3, 'threadId']],
-  'runs.get': [[0], [1]],
-  'runs.delete': [[0], [1]],
-  'runs.wait': [[0], [1]],
-  'runs.join': [[0], [1]],
-  'runs.cancel': [[0], [1, 0]],
-  'runs.search': [[0]],
-  'stream.join': [[0], [1]],
-  'checkpointer.getTuple': [[0, 'configurable', 'thread_id']],
-  'checkpointer.list': [[0, 'configurable', 'thread_id']],
-  'checkpointer.put': [[0, 'configurable', 'thread_id']],
-  'checkpointer.putWrites': [[0, 'configurable', 'thread_id']],
-  'checkpointer.delete': [[0], [1]],
-  'checkpointer.copy': [[0], [1]],
+const IDS: Readonly<Record<string, readonly Place[]>> = {
+  'threads.get': [thread(0)],
+  'threads.put': [thread(0)],
+  'threads.patch': [thread(0)],
+  'threads.delete': [thread(0)],
+  'threads.copy': [thread(0)],
+  'threads.setStatus': [thread(0)],
+  'state.get': [thread(0, 'configurable', 'thread_id')],
+  'state.post': [thread(0, 'configurable', 'thread_id')],
+  'state.bulk': [thread(0, 'configurable', 'thread_id')],
+  'state.list': [thread(0, 'configurable', 'thread_id'), thread(1, 'before', 'configurable', 'thread_id')],
+  'runs.put': [run(0), thread(2, 'config', 'configurable', 'thread_id'), thread(3, 'threadId')],
+  'runs.get': [run(0), thread(1)],
+  'runs.delete': [run(0), thread(1)],
+  'runs.wait': [run(0), thread(1)],
+  'runs.join': [run(0), thread(1)],
+  'runs.cancel': [thread(0), run(1, 0)],
+  'runs.search': [thread(0)],
+  'stream.join': [run(0), thread(1)],
+  'checkpointer.getTuple': [thread(0, 'configurable', 'thread_id')],
+  'checkpointer.list': [thread(0, 'configurable', 'thread_id')],
+  'checkpointer.put': [thread(0, 'configurable', 'thread_id')],
+  'checkpointer.putWrites': [thread(0, 'configurable', 'thread_id')],
+  'checkpointer.delete': [thread(0), run(1)],
+  'checkpointer.copy': [thread(0), thread(1)],
 }
 
 /** What serves no route that is open to a caller. */
@@ -320,8 +331,8 @@ function watch(modules: ServerModules, operations: object, note: (what: string) 
   for (const [name, places] of Object.entries(IDS)) {
     const [of = '', method = ''] = name.split('.')
     wrap(of, method, (args) => {
-      for (const place of places) {
-        const id = place.reduce<unknown>((value, key) => (value as Row | null | undefined)?.[key], args)
+      for (const { isForeign, path } of places) {
+        const id = path.reduce<unknown>((value, key) => (value as Row | null | undefined)?.[key], args)
         if (isForeign(id)) note(`${name} of ${String(id)}`)
       }
     })
@@ -333,11 +344,11 @@ function watch(modules: ServerModules, operations: object, note: (what: string) 
   // No run is under way in another process. A reader gets what a run has told so far, and the end.
   const control = StreamManager.getControl.bind(StreamManager)
   StreamManager.getControl = (runId) => {
-    if (isForeign(runId)) note(`the control of run ${runId}`)
+    if (isForeignRun(runId)) note(`the control of run ${runId}`)
     return control(runId)
   }
   StreamManager.getQueue = (runId) => {
-    if (isForeign(runId)) note(`the events of run ${runId}`)
+    if (isForeignRun(runId)) note(`the events of run ${runId}`)
     const word = KEPT.find((one) => one.runId === runId.toLowerCase())?.word
     const told = word === undefined ? [] : [{ topic: `run:${runId}:stream:values`, data: { messages: [word] } }]
     const messages = [...told, { topic: `run:${runId}:control`, data: 'done' }]

@@ -45,11 +45,17 @@ export function checkpointOf(threadId: string, number: number): string {
   return `1f0${threadId.slice(1, 2)}${threadId.slice(-1)}${String(number).padStart(3, '0')}-6f0c-6a55-9d3c-2f6d8a1b9c0e`
 }
 
-const FOREIGN_IDS: ReadonlySet<string> = new Set(FOREIGN.flatMap((id) => [id, runOf(id)]))
+const FOREIGN_THREADS: ReadonlySet<string> = new Set(FOREIGN)
+const FOREIGN_RUNS: ReadonlySet<string> = new Set(FOREIGN.map(runOf))
 
-/** True for a thread or run of Bob, as any server may read its id: some ignore the case of a UUID. */
-export function isForeign(id: unknown): boolean {
-  return typeof id === 'string' && FOREIGN_IDS.has(id.toLowerCase())
+/** True for a thread of Bob, as any server may read its id: some ignore the case of a UUID. */
+export function isForeignThread(id: unknown): boolean {
+  return typeof id === 'string' && FOREIGN_THREADS.has(id.toLowerCase())
+}
+
+/** True for a run of Bob. A new thread may have the id of a run: it is no run. */
+export function isForeignRun(id: unknown): boolean {
+  return typeof id === 'string' && FOREIGN_RUNS.has(id.toLowerCase())
 }
 
 /** True for a thread that Alice may not change. */
