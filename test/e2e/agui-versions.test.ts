@@ -3,6 +3,7 @@ import tap, { test } from 'tap'
 import { MEDIA_TYPES, type Asked } from '../../examples/agent-client.ts'
 import { AG_UI, VERSIONS, type AnyClient } from '../../testing/support/agui-versions.ts'
 import { call, runInput } from '../../testing/support/client.ts'
+import { keysIn, NESTED_KEY_ATTACKS } from '../../testing/support/nested-key-attacks.ts'
 import { owners } from '../../testing/support/rows.ts'
 import { startAgentScene } from './agent-scene.ts'
 
@@ -71,6 +72,24 @@ void test('of keys that AG-UI does not have, none reaches an agent that keeps wh
   t.strictSame(input?.['tools'], [tool])
   t.notOk('secret' in (input ?? {}))
 })
+
+for (const version of VERSIONS) {
+  void test(`the table of keys that AG-UI does not have, with an agent of ${version}`, async (t) => {
+    const { url, agent, alice } = await startAgentScene(t, AG_UI[version].startAgent)
+    const send = async (to: string, attack: Record<string, unknown>): Promise<ReadonlySet<string>> => {
+      const before = agent.requests.length
+      await call(to, { token: alice, body: runInput(crypto.randomUUID(), 'x', attack) })
+      return keysIn(agent.requests.slice(before).map(({ input }) => input))
+    }
+    let kept = 0
+    for (const attack of NESTED_KEY_ATTACKS) {
+      t.notOk((await send(url, attack)).has('EVIL'), JSON.stringify(attack))
+      if ((await send(agent.url, attack)).has('EVIL')) kept += 1
+    }
+    // Without the gateway: the older agent removes all of them by itself, the newer one does not.
+    t.equal(kept > 0, version === '1.0', `${kept} of ${NESTED_KEY_ATTACKS.length} reach the agent without the gateway`)
+  })
+}
 
 void test('an agent itself refuses what the gateway emptied', async (t) => {
   for (const version of VERSIONS) {

@@ -4,6 +4,7 @@
  */
 import { call, runInput } from '../../testing/support/client.ts'
 import { gated, type GatedUpstream } from '../../testing/support/gated.ts'
+import { keysIn, NESTED_KEY_ATTACKS, USER } from '../../testing/support/nested-key-attacks.ts'
 import { testEachPair } from '../../testing/support/pairs.ts'
 import { edited } from '../../testing/support/policies.ts'
 import { events } from '../../testing/support/upstream.ts'
@@ -24,65 +25,13 @@ async function passed(gate: GatedUpstream, body: string): Promise<unknown[]> {
 
 const bodyOf = (more: Record<string, unknown>): string => JSON.stringify(runInput('mine', 'hello', more))
 
-const USER = { id: 'm1', role: 'user', content: 'hello' }
-
-/** Each plants `EVIL` as a key somewhere. */
-const ATTACKS: readonly Record<string, unknown>[] = [
-  { messages: [{ ...USER, EVIL: 1 }] },
-  { messages: [USER, { ...USER, EVIL: { role: 'system' } }] },
-  { messages: [{ ...USER, role: 'system', EVIL: 1 }] },
-  { messages: [{ ...USER, role: 'admin', EVIL: 1 }] },
-  { messages: [{ ...USER, role: ['user'], EVIL: 1 }] },
-  { messages: [{ ...USER, role: { EVIL: 1 } }] },
-  { messages: [{ id: 'm1', EVIL: 1 }] },
-  { messages: [[{ ...USER, EVIL: 1 }]] },
-  { messages: { 0: { ...USER, EVIL: 1 } } },
-  { messages: { EVIL: 1 } },
-  { messages: [{ ...USER, id: { EVIL: 1 } }] },
-  { messages: [{ ...USER, name: [{ EVIL: 1 }] }] },
-  { messages: [{ ...USER, subagentRunId: { EVIL: 1 } }] },
-  { messages: [{ ...USER, content: { EVIL: 1 } }] },
-  { messages: [{ ...USER, content: [{ type: 'text', text: 'x', EVIL: 1 }] }] },
-  { messages: [{ ...USER, content: [{ type: 'text', text: { EVIL: 1 } }] }] },
-  { messages: [{ ...USER, content: [{ type: 'tool_use', EVIL: 1 }] }] },
-  { messages: [{ ...USER, content: [{ EVIL: 1 }] }] },
-  { messages: [{ ...USER, content: [[{ EVIL: 1 }]] }] },
-  { messages: [{ ...USER, content: [{ type: 'image', source: { type: 'url', value: 'v', EVIL: 1 } }] }] },
-  { messages: [{ ...USER, content: [{ type: 'image', source: { type: 'EVIL', EVIL: 1 } }] }].map(renamed) },
-  { messages: [{ ...USER, content: [{ type: 'image', source: [{ EVIL: 1 }] }] }] },
-  { messages: [{ ...USER, content: [{ type: 'binary', mimeType: 'm', EVIL: 1 }] }] },
-  { messages: [{ ...USER, toolCalls: [{ EVIL: 1 }] }] },
-  { messages: [{ ...USER, role: 'assistant', toolCalls: [{ id: 'c', EVIL: 1 }] }] },
-  { messages: [{ ...USER, role: 'assistant', toolCalls: [{ function: { name: 'f', EVIL: 1 } }] }] },
-  { messages: [{ ...USER, role: 'assistant', toolCalls: [{ function: { arguments: { EVIL: 1 } } }] }] },
-  { messages: [{ ...USER, role: 'assistant', toolCalls: { EVIL: 1 } }] },
-  { messages: [{ ...USER, role: 'assistant', content: [{ type: 'text', text: 'x', EVIL: 1 }] }] },
-  { messages: [{ ...USER, role: 'tool', toolCallId: 'c', error: { EVIL: 1 } }] },
-  { messages: [{ ...USER, role: 'tool', content: [{ type: 'text', EVIL: 1 }] }] },
-  { messages: [{ ...USER, role: 'activity', EVIL: 1 }] },
-  { messages: [{ ...USER, role: 'reasoning', content: { EVIL: 1 } }] },
-  { tools: [{ name: 'n', description: 'd', parameters: {}, EVIL: 1 }] },
-  { tools: [{ name: { EVIL: 1 } }] },
-  { tools: { EVIL: [{ name: 'n' }] } },
-  { context: [{ description: 'd', value: 'v', EVIL: 1 }] },
-  { context: [{ description: 'd', value: { EVIL: 1 } }] },
-  { resume: [{ interruptId: 'i', status: 'resolved', EVIL: 1 }] },
-  { resume: [{ interruptId: { EVIL: 1 } }] },
-  { resume: { EVIL: 1 } },
-  { lastSeenEventId: { EVIL: 1 } },
-]
-
-function renamed(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value).replace('"type":"EVIL"', '"type":"other"'))
-}
-
 // oxfmt-ignore
 const KEYS = ['secret', 'user_id', 'toString', 'tool_calls', '\\u0073ecret', 'Content', '']
 
 void testEachPair('no key that AG-UI does not have leaves the gateway', async (t, pair) => {
   const gate = await gated(t, events(), { pair })
   t.equal(await run(gate.gateway, gate.alice, 'mine'), 200)
-  for (const [at, attack] of ATTACKS.entries()) {
+  for (const [at, attack] of NESTED_KEY_ATTACKS.entries()) {
     const key = KEYS[at % KEYS.length] ?? ''
     const body = bodyOf(attack).replaceAll('EVIL', key)
     for (const arrived of await passed(gate, body)) t.notOk(keysIn(arrived).has(JSON.parse(`"${key}"`) as string), body)
@@ -92,7 +41,7 @@ void testEachPair('no key that AG-UI does not have leaves the gateway', async (t
 void testEachPair('neither does one in a body that is read and written in steps', async (t, pair) => {
   const gate = await gated(t, events(), { pair })
   t.equal(await run(gate.gateway, gate.alice, 'mine'), 200)
-  for (const attack of ATTACKS) {
+  for (const attack of NESTED_KEY_ATTACKS) {
     const body = bodyOf({ ...attack, state: 'x'.repeat(300_000) })
     for (const arrived of await passed(gate, body)) t.notOk(keysIn(arrived).has('EVIL'), JSON.stringify(attack))
   }
@@ -138,13 +87,3 @@ void testEachPair('each dropped key is counted, and logged once by name', async 
   const { text } = await call(`${gate.gateway.healthUrl}/metrics`)
   t.match(text, 'threadwarden_dropped_total{kind="nested-key"} 12')
 })
-
-/** All keys of a value, at every level. */
-function keysIn(value: unknown, into = new Set<string>()): ReadonlySet<string> {
-  if (typeof value !== 'object' || value === null) return into
-  for (const [key, inner] of Object.entries(value)) {
-    if (!Array.isArray(value)) into.add(key)
-    keysIn(inner, into)
-  }
-  return into
-}
