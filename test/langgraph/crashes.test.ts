@@ -6,7 +6,8 @@ import { prepareSite, type Gateway } from '../../testing/races/gateways.ts'
 import { call, type Reply } from '../../testing/support/client.ts'
 import { NOWHERE } from '../../testing/support/gated.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
-import { owners, rows } from '../../testing/support/rows.ts'
+import { startPostgres } from '../../testing/support/postgres.ts'
+import { rows } from '../../testing/support/rows.ts'
 import { startUpstream, json, type Answering, type Recorded } from '../../testing/support/upstream.ts'
 import { until } from '../../testing/support/until.ts'
 
@@ -42,26 +43,45 @@ class Threads {
   }
 }
 
+interface Owned {
+  readonly thread_id: string
+  readonly user_id: string
+  readonly provisional: boolean
+}
+
 interface Scene {
   readonly threads: Threads
-  readonly folder: string
+  readonly owned: () => Promise<readonly Owned[]>
   readonly start: () => Promise<Gateway>
   readonly ask: (gateway: Gateway, user: string, path: string, body?: object) => Promise<Reply>
 }
 
-async function scene(t: Test, unknownThread: string): Promise<Scene> {
+const STORES = ['sqlite', 'postgres'] as const
+
+/** An empty store, and what its table has. */
+async function storeFor(t: Test, kind: (typeof STORES)[number]): Promise<Pick<Scene, 'owned'> & { readonly store: string }> {
+  if (kind === 'postgres') {
+    const { url, admin } = await startPostgres(t)
+    const query = 'SELECT thread_id, user_id, provisional FROM threadwarden.threads ORDER BY thread_id'
+    return { store: url, owned: async () => (await admin(query)) as unknown as readonly Owned[] }
+  }
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const owned = async () => rows(folder).map((row) => ({ ...row, provisional: row.provisional === 1 }))
+  return { store: `sqlite:${join(folder, 'ownership.db')}`, owned }
+}
+
+async function scene(t: Test, unknownThread: string, kind: (typeof STORES)[number]): Promise<Scene> {
   const threads = new Threads()
   const server = await startUpstream(threads.answer)
   t.teardown(() => server.close())
-  const { folder, remove } = makeFolder()
-  t.teardown(remove)
-  const store = `sqlite:${join(folder, 'ownership.db')}`
+  const { store, owned } = await storeFor(t, kind)
   const { start, tokenOf } = prepareSite(t, { store }, NOWHERE, undefined, {
     upstreams: { graphs: { kind: 'langgraph', url: server.url, unknownThread } },
   })
   return {
     threads,
-    folder,
+    owned,
     start,
     ask: ({ base }, user, path, body) =>
       call(`${new URL(base).origin}/graphs${path}`, { token: tokenOf(user), ...(body === undefined ? {} : { body }) }),
@@ -80,14 +100,17 @@ async function killed({ threads }: Scene, gateway: Gateway, request: () => Promi
   await asked
 }
 
-for (const unknownThread of ['claim', 'verify']) {
-  void test(`${unknownThread}: a thread stays with who asked for it, where the gateway is killed before the answer`, async (t) => {
-    const made = await scene(t, unknownThread)
-    const { ask, start, folder, threads } = made
+const CASES = STORES.flatMap((kind) => (['claim', 'verify'] as const).map((unknownThread) => [kind, unknownThread] as const))
+
+for (const [kind, unknownThread] of CASES) {
+  const title = 'a thread stays with who asked for it, where the gateway is killed before the answer'
+  void test(`${kind}, ${unknownThread}: ${title}`, async (t) => {
+    const made = await scene(t, unknownThread, kind)
+    const { ask, start, owned, threads } = made
     const [a, b] = await Promise.all([start(), start()])
     const created = crypto.randomUUID()
     await killed(made, a, () => ask(a, 'alice', '/threads', { thread_id: created }))
-    t.match(rows(folder), [{ thread_id: created, user_id: 'corp:alice', provisional: 1 }])
+    t.match(await owned(), [{ thread_id: created, user_id: 'corp:alice', provisional: true }])
     for (const [path, body] of [
       ['/threads', { thread_id: created, if_exists: 'do_nothing' }],
       [`/threads/${created}/runs`, NOTES],
@@ -101,7 +124,8 @@ for (const unknownThread of ['claim', 'verify']) {
     await killed(made, c, () => ask(c, 'alice', `/threads/${created}/copy`, {}))
     const copies = [...threads.ids].filter((id) => !before.has(id))
     t.equal(copies.length, 1, 'the server has a copy of which nobody knows')
-    t.same(owners(folder), [`${created}=corp:alice`])
+    t.match(await owned(), [{ thread_id: created, user_id: 'corp:alice' }])
+    t.equal((await owned()).length, 1)
     for (const user of ['alice', 'bob']) {
       t.equal((await ask(b, user, `/threads/${copies[0]}`)).status, 403)
       t.equal((await ask(b, user, `/threads/${copies[0]}/copy`, {})).status, 403)
@@ -113,26 +137,28 @@ for (const unknownThread of ['claim', 'verify']) {
   })
 }
 
-void test('of two users who begin one id at two gateways at once, one has it, on both', async (t) => {
-  const { ask, start, folder } = await scene(t, 'verify')
-  const [a, b] = await Promise.all([start(), start()])
-  for (let round = 0; round < 20; round += 1) {
-    const id = crypto.randomUUID()
-    const begin = (gateway: Gateway, user: string): Promise<Reply> =>
-      round % 2 === 0
-        ? ask(gateway, user, '/threads', { thread_id: id, if_exists: 'do_nothing' })
-        : ask(gateway, user, `/threads/${id}/runs`, { ...NOTES, if_not_exists: 'create' })
-    const replies = await Promise.all([begin(a, 'alice'), begin(b, 'bob')])
-    const won = replies.filter(({ status }) => status === 200)
-    t.equal(won.length, 1, replies.map(({ status, text }) => `${status} ${text}`).join(', '))
-    const [winner, loser] = replies[0].status === 200 ? (['alice', 'bob'] as const) : (['bob', 'alice'] as const)
-    t.ok(owners(folder).includes(`${id}=corp:${winner}`))
-    for (const gateway of [a, b]) {
-      t.equal((await ask(gateway, winner, `/threads/${id}`)).status, 200)
-      t.equal((await ask(gateway, loser, `/threads/${id}`)).status, 403)
+for (const kind of STORES) {
+  void test(`${kind}: of two users who begin one id at two gateways at once, one has it, on both`, async (t) => {
+    const { ask, start, owned } = await scene(t, 'verify', kind)
+    const [a, b] = await Promise.all([start(), start()])
+    for (let round = 0; round < 20; round += 1) {
+      const id = crypto.randomUUID()
+      const begin = (gateway: Gateway, user: string): Promise<Reply> =>
+        round % 2 === 0
+          ? ask(gateway, user, '/threads', { thread_id: id, if_exists: 'do_nothing' })
+          : ask(gateway, user, `/threads/${id}/runs`, { ...NOTES, if_not_exists: 'create' })
+      const replies = await Promise.all([begin(a, 'alice'), begin(b, 'bob')])
+      const won = replies.filter(({ status }) => status === 200)
+      t.equal(won.length, 1, replies.map(({ status, text }) => `${status} ${text}`).join(', '))
+      const [winner, loser] = replies[0].status === 200 ? (['alice', 'bob'] as const) : (['bob', 'alice'] as const)
+      t.equal((await owned()).find((row) => row.thread_id === id)?.user_id, `corp:${winner}`)
+      for (const gateway of [a, b]) {
+        t.equal((await ask(gateway, winner, `/threads/${id}`)).status, 200)
+        t.equal((await ask(gateway, loser, `/threads/${id}`)).status, 403)
+      }
+      const { thread_id } = (await ask(a, winner, `/threads/${id}/copy`, {})).json as { thread_id: string }
+      t.equal((await ask(b, winner, `/threads/${thread_id}`)).status, 200, 'a copy is known to the other gateway at once')
+      t.equal((await ask(b, loser, `/threads/${thread_id}`)).status, 403)
     }
-    const { thread_id } = (await ask(a, winner, `/threads/${id}/copy`, {})).json as { thread_id: string }
-    t.equal((await ask(b, winner, `/threads/${thread_id}`)).status, 200, 'a copy is known to the other gateway at once')
-    t.equal((await ask(b, loser, `/threads/${thread_id}`)).status, 403)
-  }
-})
+  })
+}
