@@ -130,6 +130,19 @@ void test('grants are limited per owner and time, and taking back is not', async
   t.equal((await gate.operate({ user: 'corp:four', right: 'read' })).status, 201, 'operators are not limited by it')
 })
 
+void test('grants per claim count the owners of a tenant together', async (t) => {
+  const gate = await sharing(t, undefined, { config: { limits: { grants: { rate: '1/m', per: '/tenant' } } } })
+  const { run, grants, signer } = gate
+  const give = async (name: string, claims: object): Promise<number> => {
+    const token = signer.sign(name, claims)
+    await run(token, `of-${name}`)
+    return (await grants(token, { user: 'corp:friend', right: 'read' }, undefined, `of-${name}`)).status
+  }
+  const acme = { tenant: 'acme' }
+  t.same([await give('one', acme), await give('two', acme), await give('three', acme)], [201, 201, 429])
+  t.equal(await give('four', { tenant: 'other' }), 201)
+})
+
 void test('of a thread that was shared nobody is told whose it is, by a list or by a new name', async (t) => {
   const { base, alice, bob, operate, run, upstream } = await sharing(t, undefined, { policy: SHIPPED })
   await run(alice)
