@@ -133,7 +133,7 @@ void test('grants are limited per owner and time, and taking back is not', async
 void test('grants per claim count the owners of a tenant together', async (t) => {
   const gate = await sharing(t, undefined, { config: { limits: { grants: { rate: '1/m', per: '/tenant' } } } })
   const { run, grants, signer } = gate
-  const give = async (name: string, claims: object): Promise<number> => {
+  const give = async (name: string, claims: Record<string, unknown>): Promise<number> => {
     const token = signer.sign(name, claims)
     await run(token, `of-${name}`)
     return (await grants(token, { user: 'corp:friend', right: 'read' }, undefined, `of-${name}`)).status
