@@ -57,6 +57,20 @@ void test('several workers are one row, of the loads that more cores are for', (
   t.end()
 })
 
+void test('requests to a LangGraph server are a part of their own', (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const { status, stderr } = bench(...BRIEFLY, '--only=gateway,http-proxy', '--load=langgraph-state', `--out=${folder}`)
+  t.equal(status, 0, stderr)
+  t.same(readdirSync(folder), ['langgraph.json'], 'the part that has the load, and no other')
+  const { measured } = JSON.parse(readFileSync(join(folder, 'langgraph.json'), 'utf8')) as RequestsResult
+  t.same(
+    measured.map(({ load, row }) => `${load} ${row}`),
+    ['langgraph-state gateway', 'langgraph-state http-proxy'],
+  )
+  t.end()
+})
+
 void test('another checkout is a row among the others', (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
@@ -99,6 +113,7 @@ void test('a peer that is not installed is told, and left out', (t) => {
 void test('wrong usage is told', (t) => {
   const wrongs = [
     '--load=put',
+    '--load=langgraph-run',
     '--only=gateway,caddy',
     '--also=/somewhere',
     '--also=nginx=/somewhere',

@@ -5,7 +5,7 @@ import { UsageError } from '../command.ts'
 import { PART_NAMES, partOf, RESULTS } from './page.ts'
 import type { BenchOptions } from './part.ts'
 import type { PartName } from './parts.ts'
-import { LOAD_NAMES, LOADS, type LoadName } from './requests/loads.ts'
+import { LOAD_NAMES, LOADS, LOADS_OF, type LoadName } from './requests/loads.ts'
 import { ROW_NAMES, type Other } from './requests/rows.ts'
 
 export const USAGE = `Measures the cost of the gateway.
@@ -26,16 +26,16 @@ Of all but ownership:
 
   --rounds   rounds of each row, in turns (default: 5; of streams 3, of signals 24 in each process); all but streams warm up first
 
-Of requests, lists and streams:
+Of requests, langgraph, lists and streams:
 
   --only     rows, separated by commas (default: all that are installed; of lists gateway, http-proxy):
              ${ROW_NAMES.join(', ')}
              gateway-2-workers has the loads get, run and mix, and streams if it is named
   --also     NAME=FOLDER: the built gateway of another checkout as a further row; may be repeated
 
-Of requests:
+Of requests and langgraph:
 
-  --load     loads, separated by commas (default: all):
+  --load     loads, separated by commas (default: all of the part; without a part, the parts that have them):
 ${LOAD_NAMES.map((name) => `             ${name.padEnd(18)}${LOADS[name].title}`).join('\n')}
 
 Of streams:
@@ -90,9 +90,10 @@ export function readOptions(): Options | null {
   const seconds = values.seconds === undefined ? null : Number(values.seconds)
   if (seconds !== null && !(seconds > 0)) throw new UsageError('--seconds is a number above zero')
   const also = values.also.map(otherOf)
+  const load = values.load === undefined ? null : oneOf<LoadName>('load', values.load.split(','), LOAD_NAMES)
   return {
-    parts: positionals.length === 0 ? null : oneOf('part', positionals, PART_NAMES),
-    load: values.load === undefined ? null : oneOf<LoadName>('load', values.load.split(','), LOAD_NAMES),
+    parts: partsOf(positionals, load),
+    load,
     only:
       values.only === undefined ? null : oneOf('row', values.only.split(','), [...ROW_NAMES, ...also.map(({ name }) => name)]),
     stores: storesOf(values.store),
@@ -102,6 +103,17 @@ export function readOptions(): Options | null {
     out: resolve(values.out),
     ...{ also, seconds, keep, read, page },
   }
+}
+
+/** @param load the loads that are asked for; null for all */
+function partsOf(named: readonly string[], load: readonly LoadName[] | null): readonly PartName[] | null {
+  const parts = named.length === 0 ? null : oneOf('part', named, PART_NAMES)
+  if (load === null) return parts
+  const having = (['requests', 'langgraph'] as const).filter((part) => LOADS_OF[part].some((name) => load.includes(name)))
+  if (parts === null) return having
+  const without = parts.find((part) => part in LOADS_OF && !(having as readonly PartName[]).includes(part))
+  if (without !== undefined) throw new UsageError(`${without} has none of these loads: ${load.join(', ')}`)
+  return parts
 }
 
 function oneOf<Name extends string>(what: string, given: readonly string[], known: readonly Name[]): readonly Name[] {

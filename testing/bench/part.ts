@@ -7,7 +7,7 @@ import type { Other } from './requests/rows.ts'
 export interface BenchOptions {
   readonly rows: number
   readonly stores: readonly ('sqlite' | 'postgres')[]
-  /** Of `requests` alone: the loads; null for all. */
+  /** Of `requests` and `langgraph`: the loads; null for all. */
   readonly load: readonly LoadName[] | null
   /** The rows; null for all. */
   readonly only: readonly string[] | null

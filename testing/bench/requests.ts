@@ -1,7 +1,7 @@
 /** The part `requests`: the cost of a request through the gateway and through other proxies. */
 import { thisMachine, today } from './machine.ts'
 import type { BenchOptions, Part } from './part.ts'
-import { LOAD_NAMES, LOADS } from './requests/loads.ts'
+import { LOADS, LOADS_OF, type LoadName } from './requests/loads.ts'
 import { measureLoad, type RunningRow } from './requests/measuring.ts'
 import { requestsPlot } from './requests/plot.ts'
 import { requestsTable } from './requests/report.ts'
@@ -23,15 +23,21 @@ const ROUNDS = 5
 /** Of a round. */
 const SECONDS = 2
 
-/** The part. */
 export const requests: Part<RequestsResult> = {
   about: 'requests through the gateway and other proxies: CPU, throughput, latency, memory',
-  run,
+  run: (options) => measure(LOADS_OF.requests, options),
   table: requestsTable,
   plot: requestsPlot,
 }
 
-async function run({ load, also, only, rounds: wanted, seconds, keep, progress }: BenchOptions): Promise<RequestsResult> {
+export const langgraph: Part<RequestsResult> = {
+  about: 'the same for requests to a LangGraph server',
+  run: (options) => measure(LOADS_OF.langgraph, options),
+  table: requestsTable,
+}
+
+async function measure(names: readonly LoadName[], options: BenchOptions): Promise<RequestsResult> {
+  const { load, also, only, rounds: wanted, seconds, keep, progress } = options
   const scratch = makeScratch(keep)
   const starter = makeStarter(scratch.folder, UPSTREAM_CONNECTIONS)
   const rounds = wanted ?? ROUNDS
@@ -43,7 +49,7 @@ async function run({ load, also, only, rounds: wanted, seconds, keep, progress }
     const running: (RunningRow & Pick<Row, 'loads'>)[] = []
     for (const { row, version } of rows) if (version !== null) running.push({ ...row, ...(await starter.row(row, upstream)) })
     const measured: MeasuredLoad[] = []
-    for (const name of LOAD_NAMES.filter((one) => load?.includes(one) ?? true)) {
+    for (const name of names.filter((one) => load?.includes(one) ?? true)) {
       progress.begin(`${name}, rounds`, rounds + 1)
       const made = { name, requests: LOADS[name].make(starter.token) }
       const loaded = running.filter(({ loads }) => loads?.includes(name) ?? true)

@@ -39,6 +39,14 @@ export type LoadName = keyof typeof LOADS
 /** Their names. */
 export const LOAD_NAMES = Object.keys(LOADS) as readonly LoadName[]
 
+const isLangGraph = (name: LoadName): boolean => name.startsWith('langgraph-')
+
+/** Those of each part. */
+export const LOADS_OF = {
+  requests: LOAD_NAMES.filter((name) => !isLangGraph(name)),
+  langgraph: LOAD_NAMES.filter(isLangGraph),
+} as const
+
 /**
  * A run.
  * @param bytes about so large is its body
