@@ -54,7 +54,7 @@ const SHARED = { owner: 'somebody-else', deleted: false, granted: 'read' } as co
 
 export function makeTableList({ store, records, scope, rules, facts, seal }: TableListParts): TableList {
   const candidatesFor = (principal: Principal, isListed: IsListed) => {
-    const readsForeign = listsForeign(principal, rules, facts)
+    const readsForeign = listsForeign(isListed)
     const whose: Reader | 'everybody' = readsForeign ? 'everybody' : readerOf(principal)
     // Rows of all users' threads lack grants. Grants matter where a thread would be closed to the caller without them.
     const asksForGrants = readsForeign && !isListed('another', SHARED)

@@ -1,5 +1,5 @@
 /** The thread list: walks the upstream's pages, keeps threads that the caller may read (docs/contributing/invariants.md, 3). */
-import { listingFor, listsForeign, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, listsForeign, type IsListed, type Permit, type StandingFacts } from '../../core/decide/decide.ts'
 import { isThreadId } from '../../core/route/ids.ts'
 import { parsedInSteps } from '../../core/json/pieces.ts'
 import type { JsonObject } from '../../core/json/read.ts'
@@ -56,8 +56,7 @@ type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
 export function makeThreadList(parts: ThreadListParts): ThreadList {
   const { records, scope, rules, facts } = parts
 
-  const readingOf = ({ principal }: Permit): Reading => {
-    const isListed = listingFor(principal, rules, facts)
+  const readingOf = ({ principal }: Permit, isListed: IsListed): Reading => {
     return async (threads) => {
       const owners = await records.records(scope, threads.map(({ id }) => id).filter(isThreadId), principal)
       return threads.map(({ id }) => {
@@ -69,8 +68,8 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   }
 
   /** The threads that the caller could read; null: check each. Read again for each page: a grant may have come meanwhile. */
-  const naming = ({ principal }: Permit): Promise<ReadonlySet<string> | null> =>
-    listsForeign(principal, rules, facts) ? Promise.resolve(null) : records.naming(scope, principal)
+  const naming = ({ principal }: Permit, isListed: IsListed): Promise<ReadonlySet<string> | null> =>
+    listsForeign(isListed) ? Promise.resolve(null) : records.naming(scope, principal)
 
   /** Under `observe`: the upstream's list without join codes, and how many threads enforcing would have hidden. */
   const observed: ThreadList = async (request, memory) => {
@@ -83,7 +82,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const value = await inTurns(parsedInSteps(read.bytes, THREADS))
     const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
-    const reading = readingOf(permit)
+    const reading = readingOf(permit, listingFor(permit.principal, rules, facts))
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
       exchange.record.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
@@ -106,7 +105,8 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
 
     const listedAt = exchange.snapshot.mark()
     const gathering: Gathering = { items: [], limit }
-    const reading = readingOf(permit)
+    const isListed = listingFor(permit.principal, rules, facts)
+    const reading = readingOf(permit, isListed)
     let joinCodes: ThreadPage['joinCodes'] = {}
     let longest = 0
     let place: Place | null = start
@@ -116,7 +116,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       if (read.outcome !== 'read') return read
       longest = Math.max(longest, read.bytes.length)
       // Where the caller's threads may be few among many, only the threads that the store names for the caller are checked.
-      const names = read.bytes.length > LONG_PAGE ? await naming(permit) : null
+      const names = read.bytes.length > LONG_PAGE ? await naming(permit, isListed) : null
       const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
