@@ -90,14 +90,18 @@ function partsOf(policies: readonly Policy[], agents: readonly string[], config:
     // The agents in the answer of /info depend on who may use them.
     const rules = rulesAbout(id === 'info' ? ['info', 'agent/run', 'agent/connect'] : [id], policies)
     return { rules, cells: own, needed: combinationCount(rules, operators, config) * own.length }
-  }).sort((one, other) => one.needed - other.needed)
+  })
+  const parts = new Map<object, Part>()
   let left = decisions
-  return routes.map(({ rules, cells: own }, at) => {
-    const most = Math.max(1, Math.floor(left / (routes.length - at) / own.length))
+  for (const route of routes.toSorted((one, other) => one.needed - other.needed)) {
+    const { rules, cells: own } = route
+    const most = Math.max(1, Math.floor(left / (routes.length - parts.size) / own.length))
     const part = callersFor(rules, operators, config, most)
     left -= part.callers.length * own.length
-    return { ...part, cells: own }
-  })
+    parts.set(route, { ...part, cells: own })
+  }
+  // Differences are told in the order of the routes.
+  return routes.flatMap((route) => parts.get(route) ?? [])
 }
 
 function rulesAbout(ids: readonly RouteId[], policies: readonly Policy[]): readonly Rule[] {

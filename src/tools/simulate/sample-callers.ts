@@ -44,7 +44,7 @@ export function callersFor(
   const keys = Object.keys(issuers)
   const distinctions = distinctionsOf(rules, selectors, keys)
   const odd = unreadables(distinctions)
-  const cut = combinationCount(rules, selectors, config) > most
+  const cut = countOf(distinctions) > most
   const callers = new Map<string, SampleCaller>()
   if (mode === 'optional') callers.set('', { label: 'anonymous', principal: ANONYMOUS, isOdd: false })
   let examined = 0
@@ -73,8 +73,7 @@ export function combinationCount(
   selectors: readonly OperatorSelector[],
   { authentication: { issuers } }: Config,
 ): number {
-  const distinctions = distinctionsOf(rules, selectors, Object.keys(issuers))
-  return countOf(distinctions) * unreadables(distinctions).length + 1
+  return countOf(distinctionsOf(rules, selectors, Object.keys(issuers)))
 }
 
 function unreadables({ roles, permissions }: ReturnType<typeof distinctionsOf>): readonly (readonly Part[])[] {
@@ -138,11 +137,14 @@ function distinctionsOf(
   }
 }
 
-function countOf({ issuers, roles, permissions, claims }: Distinctions): number {
-  return claims.reduce(
+/** With the forms that cannot be read, and the anonymous caller. */
+function countOf(distinctions: Distinctions): number {
+  const { issuers, roles, permissions, claims } = distinctions
+  const readable = claims.reduce(
     (product, { samples }) => product * samples.length,
     issuers.length * 2 ** (roles.length + permissions.length),
   )
+  return readable * unreadables(distinctions).length + 1
 }
 
 /** Callers with the same of these combinations get the same decisions. One at a time; callers with the least come first. */
