@@ -1,4 +1,4 @@
-/** The part `requests`: the cost of a request through the gateway and through other proxies. */
+/** The parts `requests` and `langgraph`: the cost of a request through the gateway and through other proxies. */
 import { thisMachine, today } from './machine.ts'
 import type { BenchOptions, Part } from './part.ts'
 import { LOADS, LOADS_OF, type LoadName } from './requests/loads.ts'
