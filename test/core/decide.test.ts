@@ -322,6 +322,12 @@ void test('a list has no unconfirmed thread', (t) => {
   t.end()
 })
 
+void test('a list has no thread whose id no request can name', (t) => {
+  const isListed = listingFor(CALLERS.alice, shipped, SETTINGS.claim)
+  for (const id of ['', 'a/b', 'a\\b', '..', 'a\u0000b', 'x'.repeat(129)]) t.notOk(isListed(id, THREADS["alice's"]), id)
+  t.end()
+})
+
 void test('a rule applies to the callers that it names', (t) => {
   const refused = 'refused: no-rule-allows (not-allowed)'
   check(t, opening('info', allow(null, { who: ['anonymous'] })), [
