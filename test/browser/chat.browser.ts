@@ -27,7 +27,7 @@ void test('the real client through the gateway', async (t) => {
   let shared = ''
 
   await t.test('a first message on a fresh page, answered bit by bit, with what might be said next', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
     t.same(await lists(alice, () => true), [])
     await alice.say('Hello there')
     await alice.hears('Echo: Hello there')
@@ -46,7 +46,7 @@ void test('the real client through the gateway', async (t) => {
   })
 
   await t.test('an answer comes while it is made, and is stopped by whoever asked for it', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
     await alice.say('slow')
     await alice.hears(/1 2 3/)
     t.notMatch(await alice.chat(), / 50 /, 'it has not ended')
@@ -59,7 +59,7 @@ void test('the real client through the gateway', async (t) => {
   })
 
   await t.test('a thread is opened by its id, and after a reload what was said is there again', async (t) => {
-    const alice = await seat('alice', `/?thread=${shared}`)
+    const alice = await seat(t, 'alice', `/?thread=${shared}`)
     await alice.hears('Echo: Hello there')
     await alice.say('Once more')
     await alice.hears('Echo: Once more')
@@ -72,7 +72,7 @@ void test('the real client through the gateway', async (t) => {
   await t.test(
     'a thread that does not exist yet, opened by its id, is empty and no error, and begins with the first message',
     async (t) => {
-      const alice = await seat('alice', `/?thread=${randomUUID()}`)
+      const alice = await seat(t, 'alice', `/?thread=${randomUUID()}`)
       await until(() => runtime.requests.some(({ url }) => url.endsWith('/connect')))
       await alice.say('A beginning')
       await alice.hears('Echo: A beginning')
@@ -81,7 +81,7 @@ void test('the real client through the gateway', async (t) => {
   )
 
   await t.test('two people in two windows, each with their own threads', async (t) => {
-    const [alice, bob] = [await seat('alice'), await seat('bob')]
+    const [alice, bob] = [await seat(t, 'alice'), await seat(t, 'bob')]
     await bob.say('I am here, too')
     await bob.hears('Echo: I am here, too')
     const his = await lists(bob, (threads) => threads.length > 0)
@@ -95,7 +95,7 @@ void test('the real client through the gateway', async (t) => {
   })
 
   await t.test('somebody else’s thread, opened by its id: nothing of it is seen, and the client says why', async (t) => {
-    const bob = await seat('bob', `/?thread=${shared}`)
+    const bob = await seat(t, 'bob', `/?thread=${shared}`)
     await bob.fails(/^agent_connect_failed: This conversation is not yours\. \(HTTP 403\)$/)
     await bob.say('May I?')
     await bob.fails(/^agent_run_failed: This conversation is not yours\. \(HTTP 403\)$/)
@@ -105,7 +105,9 @@ void test('the real client through the gateway', async (t) => {
   })
 
   await t.test('an attachment of 20 MB arrives whole', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
+    // The client itself works 25 s on so much, and copies it several times: minutes on a machine with other work.
+    alice.window.setDefaultTimeout(300_000)
     const size = 20 * 1024 * 1024
     await alice.window
       .locator('input[type=file]')
@@ -124,7 +126,7 @@ void test('the real client through the gateway', async (t) => {
   await t.test(
     'a token that is renewed while an answer comes: the answer goes on, and the next one is asked for with the new one',
     async (t) => {
-      const alice = await seat('alice')
+      const alice = await seat(t, 'alice')
       await alice.say('slow')
       await alice.hears(/1 2 3/)
       await alice.window.getByRole('button', { name: 'Renew the token' }).click()
@@ -140,7 +142,7 @@ void test('the real client through the gateway', async (t) => {
   )
 
   await t.test('who signs out is refused, and told so in the chat; who signs in again goes on where they were', async (t) => {
-    const alice = await seat('alice', `/?thread=${shared}`)
+    const alice = await seat(t, 'alice', `/?thread=${shared}`)
     await alice.hears('Echo: Hello there')
     await alice.window.getByRole('button', { name: 'Sign out' }).click()
     await alice.say('Am I still here?')
@@ -157,7 +159,7 @@ void test('the real client through the gateway', async (t) => {
   })
 
   await t.test('who is revoked sees their answer break off, and why', async (t) => {
-    const bob = await seat('bob')
+    const bob = await seat(t, 'bob')
     await bob.say('slow')
     await bob.hears(/1 2 3/)
     const body = { user: 'corp:bob' }

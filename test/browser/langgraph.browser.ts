@@ -77,7 +77,8 @@ function seatAt(window: Window): Seat {
 
 interface Scene extends LangGraphScene {
   readonly service: Service
-  readonly seat: (who: 'alice' | 'bob', thread?: string) => Promise<Seat>
+  /** Until the test `t` ends: pages left open slow those that follow. */
+  readonly seat: (t: Test, who: 'alice' | 'bob', thread?: string) => Promise<Seat>
 }
 
 async function startScene(t: Test): Promise<Scene> {
@@ -92,7 +93,7 @@ async function startScene(t: Test): Promise<Scene> {
   return {
     ...started,
     service,
-    async seat(who, thread) {
+    async seat(t, who, thread) {
       const context = patient(await browser.newContext())
       t.teardown(() => context.close())
       const window = await context.newPage()
@@ -116,7 +117,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   let branched = ''
 
   await t.test('the first message of a new chat makes a thread, and the answer is shown while the run goes on', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
     t.same(await alice.lists(0), [])
     await alice.say('Please look it up')
     await service.asked()
@@ -132,7 +133,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a reload in the middle of a run joins the run, and shows what was said before', async (t) => {
-    const alice = await seat('alice', slow)
+    const alice = await seat(t, 'alice', slow)
     await alice.hears('found the first note')
     await alice.say('Now look it up again')
     await service.asked()
@@ -157,7 +158,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a run that waits for an approval is resumed, and after a reload it still waits', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
     await alice.say('This needs approval')
     await alice.press('Approve')
     await alice.hears('the answer is {"approved":true}')
@@ -175,7 +176,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a question is asked again from its checkpoint, and the page switches between both branches', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
     await alice.say('The first question')
     await alice.hears('"role":"member"')
     await alice.rests()
@@ -197,7 +198,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a run that is stopped is cancelled on the server, and the thread goes on', async (t) => {
-    const alice = await seat('alice', branched)
+    const alice = await seat(t, 'alice', branched)
     await alice.hears('"role":"member"')
     await alice.say('Look it up, or not')
     await service.asked()
@@ -212,7 +213,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('each user sees exactly their own threads', async (t) => {
-    const [alice, bob] = [await seat('alice'), await seat('bob')]
+    const [alice, bob] = [await seat(t, 'alice'), await seat(t, 'bob')]
     await bob.say('I am here, too')
     await bob.hears('"role":"member"')
     await bob.rests()
@@ -228,7 +229,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a script of the page can read the headers of a page of the list', async (t) => {
-    const alice = await seat('alice')
+    const alice = await seat(t, 'alice')
     const headers = await alice.window.evaluate(
       async ([at, token]) => {
         const answer = await fetch(`${at}/threads/search`, {
@@ -245,7 +246,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('another user who opens the thread by its id sees nothing of it and cannot run it', async (t) => {
-    const bob = await seat('bob', slow)
+    const bob = await seat(t, 'bob', slow)
     await bob.fails(/HTTP 403: .*This conversation is not yours\./)
     await bob.say('May I?')
     await bob.window
@@ -260,7 +261,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('another user who has the id of a run cannot join it below a thread of their own', async (t) => {
-    const bob = await seat('bob')
+    const bob = await seat(t, 'bob')
     const [own = ''] = await bob.lists(1)
     await bob.window.getByTestId('threads').getByRole('button').first().click()
     await bob.hears('"role":"member"')
@@ -273,7 +274,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a deleted thread is gone from the list and from the server', async (t) => {
-    const alice = await seat('alice', slow)
+    const alice = await seat(t, 'alice', slow)
     await alice.hears('found the first note')
     await alice.lists(3)
     await alice.window.getByTestId('threads').locator(`[data-thread="${slow}"]`).getByRole('button', { name: 'Delete' }).click()
@@ -284,7 +285,7 @@ void test('useStream of the LangGraph SDK through the gateway', async (t) => {
   })
 
   await t.test('a revoked user sees why the answer ends, and is refused afterwards', async (t) => {
-    const bob = await seat('bob')
+    const bob = await seat(t, 'bob')
     await bob.say('Look it up')
     await service.asked()
     await bob.hears('"role":"member"')

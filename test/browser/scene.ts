@@ -52,8 +52,8 @@ export interface Scene {
   readonly stack: Stack
   /** The page's origin. */
   readonly url: string
-  /** Opens a window of its own, and signs somebody in there. */
-  readonly seat: (who: Person, path?: string) => Promise<Seat>
+  /** Opens a window of its own until the test `t` ends, and signs somebody in there: pages left open slow those that follow. */
+  readonly seat: (t: Test, who: Person, path?: string) => Promise<Seat>
   /** Does on the issuer's pages what somebody does who has signed in there before. */
   readonly approve: (window: Window) => Promise<void>
 }
@@ -76,7 +76,7 @@ export async function startScene(t: Test): Promise<Scene> {
   return {
     stack: started,
     url: page.url,
-    async seat(who, path = '/') {
+    async seat(t, who, path = '/') {
       const context = patient(await browser.newContext({ viewport: { width: 1200, height: 720 } }))
       t.teardown(() => context.close())
       const window = await context.newPage()
