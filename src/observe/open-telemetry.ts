@@ -72,13 +72,13 @@ export function startTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing {
     const around = parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, parent)
     const { decision } = sampler.shouldSample(around, traceId, 'request', SpanKind.SERVER, {}, [])
     const isSampled = decision === SamplingDecision.RECORD_AND_SAMPLED
-    const context: SpanContext = {
-      traceId,
-      spanId: source.ids.generateSpanId(),
-      traceFlags: isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
-      ...(parent?.traceState === undefined ? {} : { traceState: parent.traceState }),
-    }
-    return isSampled ? new RecordedRequest(source, context, parent) : unrecorded(context)
+    // Half of a new trace id is as random as another id would be, and cheaper. A continued trace has other requests, too.
+    const spanId = parent === undefined ? traceId.slice(16) : source.ids.generateSpanId()
+    const traceFlags = isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE
+    const state = parent?.traceState
+    const context: SpanContext =
+      state === undefined ? { traceId, spanId, traceFlags } : { traceId, spanId, traceFlags, traceState: state }
+    return isSampled ? new RecordedRequest(source, context, parent) : new UnrecordedRequest(context)
   }
 
   return {
@@ -92,10 +92,25 @@ export function startTracing(env: NodeJS.ProcessEnv, log: Logger): Tracing {
   }
 }
 
-/** A request that is not sampled still tells the upstream so, and has an id for the log. */
-function unrecorded(context: SpanContext): RequestTrace {
-  const part: PartTrace = { inject: (headers) => writeTraceHeaders(headers, context), end: () => {} }
-  return { traceId: context.traceId, begin: () => part, end: () => {} }
+/** A request that is not sampled still tells the upstream so, and has an id for the log. Each of its parts is itself. */
+class UnrecordedRequest implements RequestTrace, PartTrace {
+  readonly traceId: string
+  readonly #context: SpanContext
+
+  constructor(context: SpanContext) {
+    this.traceId = context.traceId
+    this.#context = context
+  }
+
+  begin(): PartTrace {
+    return this
+  }
+
+  inject(headers: Record<string, string>): void {
+    writeTraceHeaders(headers, this.#context)
+  }
+
+  end(): void {}
 }
 
 function remoteParent(lines: HeaderLines): SpanContext | undefined {

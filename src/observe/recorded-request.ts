@@ -64,17 +64,18 @@ export class RecordedRequest implements RequestTrace {
     const root = this.#root
     root.name = route === 'none' ? method : `${method} ${route}`
     const { tellsIds } = this.source
-    root.attributes = {
+    const attributes: Attributes = {
       'http.request.method': method,
       'http.route': route,
       'url.scheme': scheme,
       'threadwarden.complete': complete,
-      ...(reason === undefined ? {} : { 'threadwarden.reason': reason }),
-      ...(upstream === undefined ? {} : { 'threadwarden.upstream': upstream }),
-      ...(status === undefined ? {} : { 'http.response.status_code': status }),
-      ...(tellsIds && thread !== undefined ? { 'threadwarden.thread.id': thread } : {}),
-      ...(tellsIds && principal !== undefined ? { 'user.id': principal } : {}),
     }
+    if (reason !== undefined) attributes['threadwarden.reason'] = reason
+    if (upstream !== undefined) attributes['threadwarden.upstream'] = upstream
+    if (status !== undefined) attributes['http.response.status_code'] = status
+    if (tellsIds && thread !== undefined) attributes['threadwarden.thread.id'] = thread
+    if (tellsIds && principal !== undefined) attributes['user.id'] = principal
+    root.attributes = attributes
     // The innermost first. A part that is open by now has failed.
     for (const span of this.#open.splice(1).toReversed()) this.#end(span, 'unfinished')
     this.#end(root, status !== undefined && status >= 500 ? String(status) : undefined)
@@ -93,8 +94,8 @@ export function writeTraceHeaders(
 ): void {
   headers['traceparent'] = `00-${traceId}-${spanId}-0${traceFlags & TraceFlags.SAMPLED}`
   const state = traceState?.serialize() ?? ''
-  if (state === '') delete headers['tracestate']
-  else headers['tracestate'] = state
+  if (state !== '') headers['tracestate'] = state
+  else if ('tracestate' in headers) delete headers['tracestate']
 }
 
 const NO_ATTRIBUTES: Attributes = {}
