@@ -6,7 +6,7 @@ import type { Store } from '../store/port/store.ts'
 const OPERATIONS = {
   accessTo: 'access',
   accessToSeveral: 'access',
-  naming: 'access',
+  accessOfReader: 'access',
   claim: 'claim',
   noteWrite: 'claim',
   settle: 'settle',

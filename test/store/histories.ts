@@ -147,7 +147,7 @@ export async function everythingIn(store: Modelled, { users, groups, keys }: Wor
   for (const scope of new Set(keys.map((key) => key.scope)))
     for (const reader of readers) {
       all.push(await store.listed(scope, reader, window))
-      all.push([...((await store.naming(scope, reader, 1000)) ?? [])].sort())
+      all.push([...((await store.accessOfReader(scope, reader, 1000)) ?? [])].sort(([one], [other]) => (one < other ? -1 : 1)))
       all.push(await store.listed(scope, reader, { ...window, includeArchived: false, agentId: 'one', limit: 1 }))
     }
   for (const userId of users) all.push(await store.userData(userId), await store.threads({ owner: userId }, null, 10))

@@ -79,7 +79,7 @@ export async function answersOf(store: Store): Promise<unknown> {
     lists.push({
       reader,
       several: [...(await store.accessToSeveral('', IDS, reader))].sort(([one], [other]) => (one < other ? -1 : 1)),
-      naming: [...((await store.naming('', reader, 100)) ?? [])].sort(),
+      naming: [...((await store.accessOfReader('', reader, 100)) ?? new Map()).keys()].sort(),
       listed: await store.listed('', reader, window),
     })
   const people = []

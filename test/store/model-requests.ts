@@ -32,12 +32,18 @@ export class RequestModel extends Rows {
     return all
   }
 
-  async naming(scope: string, reader: Reader, most: number): Promise<ReadonlySet<string> | null> {
+  async accessOfReader(scope: string, reader: Reader, most: number): Promise<ReadonlyMap<string, ThreadAccess> | null> {
     const rows = this.all().filter(
       ({ key, owner, grants }) =>
         key.scope === scope && ((owner === reader.userId && owner !== NOBODY) || rightIn(grants, reader) !== null),
     )
-    return rows.length > most ? null : new Set(rows.map(({ key }) => key.threadId))
+    if (rows.length > most) return null
+    const all = await this.accessToSeveral(
+      scope,
+      rows.map(({ key }) => key.threadId),
+      reader,
+    )
+    return new Map([...all].map(([threadId, { row }]) => [threadId, { row, runners: [] }]))
   }
 
   async claim(key: ThreadKey, { userId, agentId, guest, now }: Claim): Promise<ClaimResult> {

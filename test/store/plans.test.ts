@@ -28,13 +28,16 @@ const SMALL = 2000
 const FEW = 10
 const SOME = 500
 
+/** Of the threads that a reader was granted. */
+const SHARED = 2 * (GUEST.ofUser + GUEST.ofGroup)
+
 const bounds: Readonly<Record<string, number>> = {
   'page-100': SOME,
   'page-groups': SOME,
   'list-small': SOME,
   'list-heavy': SOME,
   'list-halfway': SOME,
-  'list-shared': 2 * (GUEST.ofUser + GUEST.ofGroup),
+  'list-shared': SHARED,
   'list-everybody': SOME,
 }
 
@@ -59,6 +62,7 @@ function seldom(store: Store): readonly (readonly [name: string, most: number, w
     ['observe', FEW, () => store.observe(key, other.owner, 'default', 'run', NOW)],
     ['bury', FEW, () => store.bury(key, one.owner, NOW, 'deleted')],
     ['granted to', SOME, () => store.grantedTo({ kind: 'group', id: GUEST.group }, null, step.limit)],
+    ['access of a reader', SHARED, () => store.accessOfReader('', { userId: GUEST.userId, groups: [GUEST.group] }, 10_000)],
     ['thread', FEW, () => store.thread(key)],
     ['threads', SOME, () => store.threads({}, keyOf(20_000), step.limit)],
     ['observed', SOME, () => store.observed({ scope: '', threadId: 'seen-100' }, step.limit)],

@@ -118,6 +118,7 @@ const CHECKSUMS = [
   '4ebe7f966c37e0fa1070ef23cbbd677965a4613245426cee1933c03a0e2a27a9',
   'ff68a92f75ba6540b6d1eaf9c1cd0c32dea6a39a3c6fe9ea1d9e6bf2ac91fa6f',
   '3591eec82d3790b3e13353839105a9d417549baa1f468c0a0d5bfe54d7cb559d',
+  '7c7d7dbf8e3601c8283b4f39e90aa9ddc817554e091a7e240e3fa480149b8978',
 ]
 
 /** What a file holds of threads and secrets, and its schema. */
@@ -253,11 +254,9 @@ void test('a file says by which steps it came to be, whichever schema it began w
     const steps = inFile(file, (database) => database.prepare('SELECT * FROM migrations ORDER BY number').all()) as Migration[]
     t.same(
       steps.map(({ number, name, checksum }) => [number, name, checksum]),
-      ['threads', 'revocations', 'observations', 'sharing', 'deletions', 'lists', 'columns', 'unconfirmed'].map((name, at) => [
-        at + 1,
-        name,
-        CHECKSUMS[at],
-      ]),
+      ['threads', 'revocations', 'observations', 'sharing', 'deletions', 'lists', 'columns', 'unconfirmed', 'states'].map(
+        (name, at) => [at + 1, name, CHECKSUMS[at]],
+      ),
     )
     t.ok(
       steps.every(({ applied_at: time }) => time > 1_700_000_000_000 && time < 100_000_000_000_000),

@@ -93,7 +93,7 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
   return {
     record: async ({ threadId }) => owner(threadId),
     records: async () => new Map(),
-    naming: async () => null,
+    recordsOf: async () => null,
   }
 }
 

@@ -36,6 +36,10 @@ export function rightIn(grants: readonly Grant[], { userId, groups }: Reader): R
   return theirs.some(({ right }) => right === 'write') ? 'write' : 'read'
 }
 
+export function widest(one: Right | null, other: Right | null): Right | null {
+  return one === 'write' ? one : (other ?? one)
+}
+
 export function suffices(right: Right, needed: NeededRight): boolean {
   return needed === 'read' || needed === right
 }

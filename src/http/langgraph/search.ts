@@ -2,7 +2,7 @@
  * Searches for threads, and counts them: the server gets the ids of the threads that the caller may read as a condition, so
  * that filters, sort, offset and limit mean what they mean to the server (docs/contributing/invariants.md, 3).
  */
-import { listingFor, listsForeign, type IsListed, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, listsForeign, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Rules } from '../../core/decide/rules.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
@@ -21,7 +21,7 @@ import { jsonOf, type UpstreamAnswer } from '../upstream/upstream.ts'
 
 export interface SearchParts {
   readonly store: ListStore
-  readonly records: Pick<OwnerRecords, 'records' | 'naming'>
+  readonly records: Pick<OwnerRecords, 'records' | 'recordsOf'>
   readonly scope: string
   readonly rules: Rules
   readonly facts: StandingFacts
@@ -51,22 +51,24 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
   /** The threads that the caller may read, of those that are asked for; null for too many. */
   const readable = async (principal: Principal, asked: ReadonlySet<string> | null): Promise<readonly string[] | null> => {
     const isListed = listingFor(principal, rules, facts, LIST)
-    const candidates = await candidatesFor(principal, isListed)
+    const isForeign = listsForeign(isListed)
+    const known = isForeign ? null : await records.recordsOf(scope, principal)
+    const candidates = isForeign ? await everybodys() : known === null ? null : [...known.keys()]
     if (candidates === null) return null
     // The server refuses a whole search for one id that is no UUID, which an imported thread may have.
-    const ids = [...candidates].filter((id) => isUuid(id) && (asked === null || asked.has(id)))
+    const ids = candidates.filter((id) => isUuid(id) && (asked === null || asked.has(id)))
     const own: string[] = []
     for (let at = 0; at < ids.length; at += AT_ONCE) {
       if (at > 0) await turn()
       const some = ids.slice(at, at + AT_ONCE)
-      const owners = await records.records(scope, some, principal)
+      const owners = known ?? (await records.records(scope, some, principal))
       for (const id of some) if (isListed(id, owners.get(id) ?? null)) own.push(id)
     }
     return own
   }
 
-  const candidatesFor = async (principal: Principal, isListed: IsListed): Promise<Iterable<string> | null> => {
-    if (!listsForeign(isListed)) return records.naming(scope, principal)
+  /** The ids of all threads; null for too many. */
+  const everybodys = async (): Promise<readonly string[] | null> => {
     const ids: string[] = []
     let after: ListWindow['after'] = null
     while (ids.length <= MOST_THREADS) {

@@ -23,14 +23,14 @@ import { stillListed } from './still-listed.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import type { CursorSeal } from './cursor.ts'
 import type { Forwarder } from '../upstream/forward.ts'
-import type { OwnerRecords } from '../pipeline/authorization.ts'
+import type { OwnerRecords, RecordsByThread } from '../pipeline/authorization.ts'
 import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
 import { inTurns, turn } from '../pipeline/event-loop-turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
 import type { Authorized } from '../pipeline/stages.ts'
 
 export interface ThreadListParts {
-  readonly records: Pick<OwnerRecords, 'records' | 'naming'>
+  readonly records: Pick<OwnerRecords, 'records' | 'recordsOf'>
   readonly scope: string
   readonly rules: Rules
   readonly facts: StandingFacts
@@ -50,15 +50,17 @@ const LONG_PAGE = 16 * 1024
 /** Other requests are served in between. */
 const AT_ONCE = 100
 
-/** In order; one store query. */
+/** In order. */
 type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
 
 export function makeThreadList(parts: ThreadListParts): ThreadList {
   const { records, scope, rules, facts } = parts
 
-  const readingOf = ({ principal }: Permit, isListed: IsListed): Reading => {
+  /** @param known null where the store is asked about each thread */
+  const readingOf = ({ principal }: Permit, isListed: IsListed, known: RecordsByThread | null): Reading => {
     return async (threads) => {
-      const owners = await records.records(scope, threads.map(({ id }) => id).filter(isThreadId), principal)
+      const asked = (): readonly string[] => threads.map(({ id }) => id).filter(isThreadId)
+      const owners = known ?? (await records.records(scope, asked(), principal))
       return threads.map(({ id }) => {
         const record = owners.get(id) ?? null
         if (!isListed(id, record)) return false
@@ -67,9 +69,9 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
   }
 
-  /** The threads that the caller could read; null: check each. Read again for each page: a grant may have come meanwhile. */
-  const naming = ({ principal }: Permit, isListed: IsListed): Promise<ReadonlySet<string> | null> =>
-    listsForeign(isListed) ? Promise.resolve(null) : records.naming(scope, principal)
+  /** All threads that the caller could read; null: check each. Read again for each page: a grant may have come meanwhile. */
+  const recordsOf = ({ principal }: Permit, isListed: IsListed): Promise<RecordsByThread | null> =>
+    listsForeign(isListed) ? Promise.resolve(null) : records.recordsOf(scope, principal)
 
   /** Under `observe`: the upstream's list without join codes, and how many threads enforcing would have hidden. */
   const observed: ThreadList = async (request, memory) => {
@@ -82,7 +84,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const value = await inTurns(parsedInSteps(read.bytes, THREADS))
     const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
-    const reading = readingOf(permit, listingFor(permit.principal, rules, facts))
+    const reading = readingOf(permit, listingFor(permit.principal, rules, facts), null)
     for (let at = 0; at < page.threads.length; at += AT_ONCE) {
       exchange.record.hidden += (await reading(page.threads.slice(at, at + AT_ONCE))).filter((how) => how === false).length
       await turn()
@@ -106,7 +108,6 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const listedAt = exchange.snapshot.mark()
     const gathering: Gathering = { items: [], limit }
     const isListed = listingFor(permit.principal, rules, facts)
-    const reading = readingOf(permit, isListed)
     let joinCodes: ThreadPage['joinCodes'] = {}
     let longest = 0
     let place: Place | null = start
@@ -115,16 +116,16 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
       if (read.outcome !== 'read') return read
       longest = Math.max(longest, read.bytes.length)
-      // Where the caller's threads may be few among many, only the threads that the store names for the caller are checked.
-      const names = read.bytes.length > LONG_PAGE ? await naming(permit, isListed) : null
-      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => names === null || names.has(id)))
+      // Where the caller's threads may be few among many, the store is asked once for all of the caller's.
+      const known = read.bytes.length > LONG_PAGE ? await recordsOf(permit, isListed) : null
+      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => known === null || known.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
       const from = startIn(page.threads, place)
       const before = gathering.items.length
       const full = await gatherFrom(
         page.threads.filter(({ at }) => at >= from),
-        reading,
+        readingOf(permit, isListed, known),
         gathering,
       )
       if (gathering.items.length > before) memory.keeps(read.bytes.length)

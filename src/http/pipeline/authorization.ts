@@ -190,17 +190,15 @@ function bytesOf(payload: Payload): number {
 export interface OwnerRecords {
   record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   /** Threads without a record are not in the map. */
-  records(
-    scope: string,
-    threadIds: readonly string[],
-    principal: Principal,
-  ): Promise<ReadonlyMap<string, NonNullable<OwnerRecord>>>
-  /** Null if there are too many, or under `observe`. */
-  naming(scope: string, principal: Principal): Promise<ReadonlySet<string> | null>
+  records(scope: string, threadIds: readonly string[], principal: Principal): Promise<RecordsByThread>
+  /** Of the threads that the caller owns or was granted. Null if there are too many, or under `observe`. */
+  recordsOf(scope: string, principal: Principal): Promise<RecordsByThread | null>
 }
 
-/** Listing this many ids takes a few milliseconds of SQLite. */
-const MOST_NAMED = 10_000
+export type RecordsByThread = ReadonlyMap<string, NonNullable<OwnerRecord>>
+
+/** Reading this many takes some ten milliseconds of SQLite. */
+const MOST_OF_READER = 10_000
 
 /** Under `observe`, the user seen first counts as the owner that a row would name. */
 export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): OwnerRecords {
@@ -212,17 +210,24 @@ export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): 
         : recordOf(threadAccess, enforcement)
     },
     async records(scope, threadIds, principal) {
-      const several = await store.accessToSeveral(scope, threadIds, readerOf(principal))
-      return new Map(
-        [...several].flatMap(([threadId, threadAccess]) => {
-          const record = recordOf(threadAccess, enforcement)
-          return record === null ? [] : [[threadId, record] as const]
-        }),
-      )
+      return recordsIn(await store.accessToSeveral(scope, threadIds, readerOf(principal)), enforcement)
     },
-    // While nothing is enforced, a user also owns threads on which they were only seen.
-    naming: async (scope, principal) => (enforcement === 'observe' ? null : store.naming(scope, readerOf(principal), MOST_NAMED)),
+    async recordsOf(scope, principal) {
+      // While nothing is enforced, a user also owns threads on which they were only seen.
+      if (enforcement === 'observe') return null
+      const theirs = await store.accessOfReader(scope, readerOf(principal), MOST_OF_READER)
+      return theirs === null ? null : recordsIn(theirs, enforcement)
+    },
   }
+}
+
+function recordsIn(several: ReadonlyMap<string, ThreadAccess>, enforcement: Enforcement): RecordsByThread {
+  const records = new Map<string, NonNullable<OwnerRecord>>()
+  for (const [threadId, threadAccess] of several) {
+    const record = recordOf(threadAccess, enforcement)
+    if (record !== null) records.set(threadId, record)
+  }
+  return records
 }
 
 export function recordOf({ row, runners }: ThreadAccess, enforcement: Enforcement): OwnerRecord {

@@ -24,8 +24,11 @@ export interface AccessStore {
   accessTo(key: ThreadKey, reader: Reader): ThreadAccess | Promise<ThreadAccess>
   /** One query. The map has no entry for a thread that the store has never recorded. */
   accessToSeveral(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
-  /** The ids of threads that the reader owns, in any state, or was granted; null if there are more than `most`. */
-  naming(scope: string, reader: Reader, most: number): Promise<ReadonlySet<string> | null>
+  /**
+   * The threads that the reader owns, in any state, or was granted, without runners. One query. Null if there are more than
+   * `most`; a thread that was granted several times may count several times.
+   */
+  accessOfReader(scope: string, reader: Reader, most: number): Promise<ReadonlyMap<string, ThreadAccess> | null>
 }
 
 /** Reports access changes except claims: no other user knew of a claimed thread. */

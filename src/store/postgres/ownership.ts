@@ -1,7 +1,7 @@
 /** Thread ownership in PostgreSQL, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Grant, Right } from '../../core/decide/sharing.ts'
-import type { AccessStore, ThreadAccess } from '../port/access.ts'
+import { widest, type Grant, type Right } from '../../core/decide/sharing.ts'
+import type { AccessStore, RowFacts, ThreadAccess } from '../port/access.ts'
 import { LONGEST_RUN, type Claim, type ClaimResult, type ClaimStore, type OwnerChanges } from '../port/claims.ts'
 import type { StoreState } from '../port/state.ts'
 import { NOBODY, type ThreadKey } from '../port/thread.ts'
@@ -39,6 +39,12 @@ interface AccessRow {
   readonly grants: readonly Grant[] | null
 }
 
+interface ReaderRow extends Omit<RowFacts, 'granted'> {
+  readonly threadId: string
+  /** Null in the row that says that the reader owns the thread. */
+  readonly granted: Right | null
+}
+
 type Ownership = AccessStore & ClaimStore & OwnerChanges & Pick<StoreState, 'isEmpty' | 'secret'>
 
 export function ownershipOn(database: Database, tables: Tables, invalidations: PostgresInvalidations): Ownership {
@@ -49,14 +55,19 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
     text: `SELECT user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional, last_used_at AS "usedAt",
       deletion IS NOT NULL OR runs_by NOT IN ($3, '*') AS stale FROM ${threads} ${WHERE}`,
   }
-  // Each part reads only an index, up to the limit.
-  const NAMING = {
-    name: 'naming',
-    text: `SELECT thread_id AS "threadId" FROM (
-        SELECT thread_id FROM ${threads} WHERE user_id = $2 AND user_id <> '' AND scope = $1
-        UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'user' AND grantee = $2 AND scope = $1
-        UNION ALL SELECT thread_id FROM ${grants} WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
-      ) AS named LIMIT $4`,
+  const FACTS = 'thread_id AS "threadId", user_id AS owner, deleted_at IS NOT NULL AS deleted, provisional'
+  // With a limit it is not merged into the query: a planner may read the whole table for a join.
+  const ROW_OF_GRANT = `CROSS JOIN LATERAL (SELECT ${FACTS} FROM ${threads} WHERE scope = $1 AND thread_id = given.thread_id LIMIT 1)`
+  // Each part reads ranges of an index, and its rows by their keys, up to the limit.
+  const OF_READER = {
+    name: 'access-of-reader',
+    text: `SELECT * FROM (
+        SELECT ${FACTS}, NULL AS granted FROM ${threads} WHERE user_id = $2 AND user_id <> '' AND scope = $1
+        UNION ALL SELECT there.*, access FROM ${grants} AS given ${ROW_OF_GRANT} AS there
+          WHERE kind = 'user' AND grantee = $2 AND scope = $1
+        UNION ALL SELECT there.*, access FROM ${grants} AS given ${ROW_OF_GRANT} AS there
+          WHERE kind = 'group' AND grantee = ANY($3::text[]) AND scope = $1
+      ) AS theirs LIMIT $4`,
   }
   // No row comes back for another user's row or a settled live one: both stay unchanged. A new row or incarnation has one run.
   const REGISTER = {
@@ -169,9 +180,15 @@ export function ownershipOn(database: Database, tables: Tables, invalidations: P
         ]),
       )
     },
-    async naming(scope, { userId, groups }, most) {
-      const rows = await database.query<{ threadId: string }>(NAMING, [scope, userId, groups, most + 1])
-      return rows.length > most ? null : new Set(rows.map(({ threadId }) => threadId))
+    async accessOfReader(scope, { userId, groups }, most) {
+      const rows = await database.query<ReaderRow>(OF_READER, [scope, userId, groups, most + 1])
+      if (rows.length > most) return null
+      const byThread = new Map<string, ThreadAccess>()
+      for (const { threadId, owner, deleted, provisional, granted } of rows) {
+        const right = deleted ? null : widest(byThread.get(threadId)?.row?.granted ?? null, granted)
+        byThread.set(threadId, { row: { owner, deleted, provisional, granted: right }, runners: [] })
+      }
+      return byThread
     },
     claim,
     async noteWrite({ scope, threadId }, now) {

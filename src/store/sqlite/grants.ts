@@ -1,5 +1,5 @@
 /** Reads grants in the SQLite file, for decisions and lists. */
-import type { Reader, Right } from '../../core/decide/sharing.ts'
+import { widest, type Reader, type Right } from '../../core/decide/sharing.ts'
 import type { ThreadKey } from '../port/thread.ts'
 import { sql } from '../sql/statement.ts'
 import type { Connection } from './connection.ts'
@@ -53,12 +53,12 @@ export function removeGrants(database: Connection, key: ThreadKey): number {
 
 /** Looks up the reader's own keys, never all grants of the thread: the time must not reveal grants to others. */
 export function rightOn(database: Connection, key: ThreadKey, { userId, groups }: Reader): Right | null {
-  let widest = database.get(ONE, { ...key, kind: 'user', grantee: userId })?.access ?? null
+  let right = database.get(ONE, { ...key, kind: 'user', grantee: userId })?.access ?? null
   for (const grantee of groups) {
     const access = database.get(ONE, { ...key, kind: 'group', grantee })?.access
-    if (access !== undefined && widest !== 'write') widest = access
+    right = widest(right, access ?? null)
   }
-  return widest
+  return right
 }
 
 /**

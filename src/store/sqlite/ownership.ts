@@ -1,6 +1,6 @@
 /** Thread ownership in the SQLite file, as requests need it. */
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Reader, Right } from '../../core/decide/sharing.ts'
+import { widest, type Reader, type Right } from '../../core/decide/sharing.ts'
 import type { AccessStore, RowFacts, ThreadAccess } from '../port/access.ts'
 import { LONGEST_RUN, type Claim, type ClaimResult, type ClaimStore, type OwnerChanges, type RunOutcome } from '../port/claims.ts'
 import type { StoreState } from '../port/state.ts'
@@ -48,12 +48,15 @@ const SEVERAL = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
 )
-// Each part reads only an index, up to the limit.
-const NAMING = sql<{ thread_id: string }>(
-  `SELECT thread_id FROM threads WHERE user_id = :userId AND user_id <> '' AND scope = :scope
-   UNION ALL SELECT thread_id FROM grants WHERE kind = 'user' AND grantee = :userId AND scope = :scope
-   UNION ALL SELECT thread_id FROM json_each(:groups) AS named
+// Each part reads one range of an index for each grantee, and its rows by their keys, up to the limit.
+const OF_READER = sql<Owned & { readonly access: Right | null }>(
+  `SELECT thread_id, user_id, deleted_at, provisional, NULL AS access FROM threads
+     WHERE user_id = :userId AND user_id <> '' AND scope = :scope
+   UNION ALL SELECT thread_id, user_id, deleted_at, provisional, access FROM grants
+     CROSS JOIN threads USING (scope, thread_id) WHERE kind = 'user' AND grantee = :userId AND scope = :scope
+   UNION ALL SELECT thread_id, user_id, deleted_at, provisional, access FROM json_each(:groups) AS named
      CROSS JOIN grants ON kind = 'group' AND grantee = named.value AND scope = :scope
+     CROSS JOIN threads USING (scope, thread_id)
    LIMIT :limit`,
 )
 const ROW = sql<Row>(
@@ -128,11 +131,16 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
       return remembered.find(key, reader) ?? lookUp(key, reader)
     },
     accessToSeveral: (scope, threadIds, reader) => file.read((database) => accessOfSeveral(database, scope, threadIds, reader)),
-    naming: (scope, { userId, groups }, most) =>
+    accessOfReader: (scope, { userId, groups }, most) =>
       file.read((database) => {
-        const values = { scope, userId, groups: JSON.stringify(groups), limit: most + 1 }
-        const rows = database.all(NAMING, values)
-        return rows.length > most ? null : new Set(rows.map(({ thread_id: threadId }) => threadId))
+        const rows = database.all(OF_READER, { scope, userId, groups: JSON.stringify(groups), limit: most + 1 })
+        if (rows.length > most) return null
+        const byThread = new Map<string, ThreadAccess>()
+        for (const row of rows) {
+          const before = byThread.get(row.thread_id)?.row?.granted ?? null
+          byThread.set(row.thread_id, { row: factsOf(row, widest(before, row.access)), runners: [] })
+        }
+        return byThread
       }),
     async claim(key, claim) {
       const { userId, now } = claim

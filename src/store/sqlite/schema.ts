@@ -126,6 +126,12 @@ const UNCONFIRMED = `
   CREATE INDEX threads_unconfirmed ON threads (last_used_at) WHERE provisional = 1;
 `
 
+// A list asks for the state of all of a user's rows: SQLite would look up each row for it.
+const STATES = `
+  DROP INDEX threads_of_user;
+  CREATE INDEX threads_of_user ON threads (user_id, scope, thread_id, deleted_at, provisional);
+`
+
 interface Migration {
   readonly number: number
   readonly name: string
@@ -144,6 +150,7 @@ export const MIGRATIONS: readonly Migration[] = [
   ['lists', LISTS],
   ['columns', COLUMNS],
   ['unconfirmed', UNCONFIRMED],
+  ['states', STATES],
 ].map(([name = '', text = ''], at) => ({
   number: at + 1,
   name,

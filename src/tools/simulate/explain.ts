@@ -135,7 +135,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
       records: surroundings.records ?? {
         record: () => question.record,
         records: async () => new Map(),
-        naming: async () => null,
+        recordsOf: async () => null,
       },
       handles: new Map(mountsOf(config).map((mount) => [mount.key, recordingHandle(mount, recorded, question.upstreamHistory)])),
       onDropped: (_kind, name) => recorded.dropped.push(name),

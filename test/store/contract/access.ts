@@ -74,11 +74,15 @@ export function accessContract(holds: Holds): void {
   })
 
   holds(
-    'whom threads name: their owners, in whatever state they are, and those whom they were granted to',
+    'the threads of a reader: their own, in whatever state they are, and those that were granted to them',
     async (t, { store }) => {
-      const naming = async (reader: Reader, most = 100, scope = '') => {
-        const ids = await store.naming(scope, reader, most)
-        return ids === null ? null : [...ids].sort()
+      const of = async (reader: Reader, most = 100, scope = '') => {
+        const theirs = await store.accessOfReader(scope, reader, most)
+        if (theirs === null) return null
+        const ids = [...theirs.keys()].sort()
+        const asked = await store.accessToSeveral(scope, ids, reader)
+        for (const id of ids) t.same(theirs.get(id), { ...asked.get(id), runners: [] }, `${id}, as if it were asked for`)
+        return ids
       }
       for (const id of ['a', 'b', 'c', 'd']) await own(store, ALICE, at(id))
       await claim(store, ALICE, at('unconfirmed'))
@@ -89,16 +93,20 @@ export function accessContract(holds: Holds): void {
       await grant(store, user(BOB), 'read', at('a'))
       await grant(store, group(TEAM), 'write', at('a'))
       await grant(store, group(TEAM), 'read', at('b'))
+      await grant(store, group('corp:others'), 'write', at('b'))
       await store.observe(at('seen'), ALICE, 'agent', 'run', NOW)
-      t.same(await naming(readerOf(ALICE)), ['a', 'b', 'd', 'unconfirmed'])
-      t.same(await naming(readerOf(ALICE), 100, 'other'), ['f'])
-      t.same(await naming(readerOf(BOB)), ['a'])
-      t.same(await naming(readerOf(BOB, TEAM)), ['a', 'b'])
-      t.same(await naming(readerOf('corp:nobody', TEAM)), ['a', 'b'])
-      t.same(await naming(readerOf(CAROL)), ['e'])
-      t.same(await naming({ userId: '', groups: [] }), [], 'what is nobody’s is no one’s')
-      t.same(await naming(readerOf(ALICE), 4), ['a', 'b', 'd', 'unconfirmed'], 'as many as may be told')
-      t.equal(await naming(readerOf(ALICE), 3), null, 'and more than that')
+      t.same(await of(readerOf(ALICE)), ['a', 'b', 'd', 'unconfirmed'])
+      t.same(await of(readerOf(ALICE), 100, 'other'), ['f'])
+      t.same(await of(readerOf(BOB)), ['a'])
+      t.same(await of(readerOf(BOB, TEAM)), ['a', 'b'])
+      t.same(await of(readerOf(BOB, 'corp:others', TEAM)), ['a', 'b'])
+      t.same(await of(readerOf('corp:nobody', TEAM)), ['a', 'b'])
+      t.same(await of(readerOf('corp:nobody', TEAM), 2), ['a', 'b'])
+      t.same(await of(readerOf(CAROL)), ['e'])
+      t.same(await of({ userId: '', groups: [] }), [], 'what is nobody’s is no one’s')
+      t.same(await of(readerOf(ALICE), 4), ['a', 'b', 'd', 'unconfirmed'], 'as many as may be told')
+      t.equal(await of(readerOf(ALICE), 3), null, 'and more than that')
+      t.equal(await of(readerOf('corp:nobody', TEAM), 1), null)
     },
   )
 

@@ -9,7 +9,7 @@ const WINDOW = { agentId: null, includeArchived: false, after: null, limit: 1 }
 const CALLS: Record<Exclude<keyof Store, 'close' | 'fault' | 'onInvalidation'>, (store: Store) => Promise<unknown>> = {
   accessTo: async (store) => store.accessTo(KEY, readerOf(ALICE)),
   accessToSeveral: (store) => store.accessToSeveral('', ['a'], readerOf(ALICE)),
-  naming: (store) => store.naming('', readerOf(ALICE), 1),
+  accessOfReader: (store) => store.accessOfReader('', readerOf(ALICE), 1),
   claim: (store) => store.claim(KEY, { userId: ALICE, agentId: '', guest: false, now: NOW }),
   settle: (store) => store.settle(KEY, ALICE, 0, 'confirmed'),
   rename: (store) => store.rename(KEY, ALICE, null),
