@@ -255,6 +255,37 @@ void test('a list holds what may be read: one switch for both', (t) => {
   t.end()
 })
 
+void test('a list decides each thread by its own record, whatever was decided before it', (t) => {
+  const records: readonly OwnerRecord[] = [
+    null,
+    ...['corp:alice', 'corp:bob', ''].flatMap((owner) =>
+      [false, true].flatMap((deleted) =>
+        [{}, { seen: true as const }, { provisional: true as const }].flatMap((state) =>
+          [{}, { granted: 'read' as const }, { granted: 'write' as const }].map((grant) => ({
+            owner,
+            deleted,
+            ...state,
+            ...grant,
+          })),
+        ),
+      ),
+    ),
+  ]
+  // Each of these opens threads by something else of their records.
+  for (const rules of [OPEN, opening(['shared']), opening(['own', 'shared', 'foreign'])]) {
+    const alone = new Map(records.map((record) => [record, listingFor(alice, rules, FACTS)('t-1', record)]))
+    const isListed = listingFor(alice, rules, FACTS)
+    for (const one of records) {
+      for (const other of records) {
+        isListed('t-1', one)
+        if (isListed('t-2', other) !== alone.get(other)) t.fail(JSON.stringify({ one, other }))
+      }
+    }
+    t.equal(new Set(alone.values()).size, 2, 'some are listed, some are not')
+  }
+  t.end()
+})
+
 void test('a list has no grant that only observe mode would let through', (t) => {
   const observing: Facts = { ...FACTS, enforcement: 'observe' }
   t.ok(listingFor(alice, OPEN, observing)('t-1', bobs('read')))

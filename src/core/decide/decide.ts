@@ -235,8 +235,30 @@ export function listingFor(
   const about = { outcome: 'classified', route, query: [] } as const
   const match = matchRules({ ...about, ids: {} }, principal, rules, facts)
   const enforced = { ...facts, enforcement: 'enforce' } as const
-  return (threadId, record) =>
-    isThreadId(threadId) && decideMatched(match, { ...about, ids: { threadId } }, { ...enforced, record }).outcome === 'permitted'
+  // Beside the record, a decision depends on nothing of the thread: for threads with equal records it is made once.
+  let last: { readonly record: OwnerRecord; readonly isPermitted: boolean } | null = null
+  return (threadId, record) => {
+    if (!isThreadId(threadId)) return false
+    if (last === null || !isSameRecord(last.record, record)) {
+      const decision = decideMatched(match, { ...about, ids: { threadId } }, { ...enforced, record })
+      last = { record, isPermitted: decision.outcome === 'permitted' }
+    }
+    return last.isPermitted
+  }
+}
+
+/** All of a record: the type check fails for a new field that is not here. */
+const FIELDS_OF_RECORD = Object.keys({
+  owner: true,
+  deleted: true,
+  seen: true,
+  provisional: true,
+  granted: true,
+} satisfies Record<keyof NonNullable<OwnerRecord>, true>) as readonly (keyof NonNullable<OwnerRecord>)[]
+
+function isSameRecord(one: OwnerRecord, other: OwnerRecord): boolean {
+  if (one === null || other === null) return one === other
+  return FIELDS_OF_RECORD.every((field) => one[field] === other[field])
 }
 
 /** True for a caller, such as an operator, whose list has threads of other users without a grant. */

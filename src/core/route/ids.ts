@@ -32,9 +32,9 @@ const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Obj
 /** Requires canonical UUIDs: two spellings would be one thread in a uuid column, and two in the ownership table. */
 export function isThreadId(value: unknown): value is string {
   if (!isOpaqueId(value)) return false
+  if (UUID.test(value)) return true
   const lower = value.toLowerCase()
   if (ROUTE_WORDS.has(lower)) return false
-  if (UUID.test(value)) return true
   // PostgreSQL ignores hyphens, Python removes `urn:` and `uuid:` anywhere, Go reads the middle 36 of 38 characters, Java pads.
   const bare = lower.replaceAll('urn:', '').replaceAll('uuid:', '').replaceAll('-', '')
   return !HEX_32.test(bare) && !FIVE_NUMBERS.test(lower) && !UUID.test(lower.slice(1, -1))

@@ -1,13 +1,14 @@
 /** What is asked of every row, as the bytes that go over the wire. */
 import { randomFrom } from '../ownership/population.ts'
-import { ALICE, CROWDED, THREAD } from './people.ts'
+import { ALICE, CROWDED, GROUPS, THREAD } from './people.ts'
+import type { MakeToken } from './tokens.ts'
 
 /** A load. */
 export interface Load {
   /** As the page says it. */
   readonly title: string
-  /** Its requests, in turn and then from the beginning again. @param token gives the token of a subject */
-  make(token: (subject: string) => string): readonly Buffer[]
+  /** Its requests, in turn and then from the beginning again. */
+  make(token: MakeToken): readonly Buffer[]
 }
 
 /** What all paths begin with. */
@@ -28,6 +29,10 @@ export const LOADS = {
   run: { title: 'run, 16 KB', make: (token) => [run(THREAD.threadId, token(ALICE), 16_000)] },
   'run-1mb': { title: 'run, 1 MB', make: (token) => [run(THREAD.threadId, token(ALICE), 1_000_000)] },
   list: { title: 'list of 1,000 threads', make: (token) => [get('/threads?agentId=default', token(ALICE))] },
+  'list-groups': {
+    title: 'list of 1,000 threads, by a user in 1,000 groups',
+    make: (token) => [get('/threads?agentId=default', token(ALICE, GROUPS))],
+  },
   'langgraph-state': { title: 'LangGraph: GET of a state, 1 KB', make: (token) => [getState(token(ALICE))] },
   'langgraph-run': { title: 'LangGraph: run, 16 KB', make: (token) => [graphRun(token(ALICE), 16_000)] },
   'langgraph-search': { title: 'LangGraph: search, 10 of 500 threads', make: (token) => [search(token(ALICE))] },
@@ -96,7 +101,7 @@ function head(method: string, path: string, token: string, more: string): string
   return `${method} ${path} HTTP/1.1\r\nhost: gateway.test\r\nauthorization: Bearer ${token}\r\n${more}\r\n`
 }
 
-function mix(token: (subject: string) => string): readonly Buffer[] {
+function mix(token: MakeToken): readonly Buffer[] {
   const random = randomFrom(1)
   const tokens = new Map(CROWDED.map(({ subject }) => [subject, '']))
   for (const subject of tokens.keys()) tokens.set(subject, token(subject))

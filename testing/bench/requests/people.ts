@@ -18,6 +18,12 @@ export const LISTED: readonly Owned[] = Array.from({ length: 1000 }, (_, at) => 
   subject: at % 2 === 0 ? ALICE : 'bob',
 }))
 
+/**
+ * Alice's groups, where the load is about them: about as many as a token has room for. Nothing is granted to them: to look is
+ * what costs.
+ */
+export const GROUPS: readonly string[] = Array.from({ length: 1000 }, (_, at) => at.toString(36))
+
 /** Sends the lists of the part `lists`: nobody else's figures change with what is hers. */
 export const CAROL = 'carol'
 

@@ -4,15 +4,14 @@ import { join } from 'node:path'
 import { startHelper, type Helper, type Started } from '../processes.ts'
 import type { RunningRow } from './measuring.ts'
 import type { Row } from './row.ts'
-import { makeIssuer } from './tokens.ts'
+import { makeIssuer, type MakeToken } from './tokens.ts'
 
 /** Starts them. */
 export interface Starter {
   /** @param file a script of this folder's parent */
   helper(file: string): Promise<Helper>
   row(row: Pick<Row, 'name' | 'start'>, upstream: Helper): Promise<RunningRow>
-  /** Gives a token of a subject. */
-  readonly token: (subject: string) => string
+  readonly token: MakeToken
   /** Ends all that was started so far. */
   stop(): Promise<void>
 }

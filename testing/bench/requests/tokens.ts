@@ -9,12 +9,14 @@ export const ISSUER = { issuer: 'https://issuer.test', audiences: ['agents'], al
 /** Its key in the configuration: with the subject it makes the user id. */
 export const ISSUER_KEY = 'corp'
 
+/** Gives a token of a subject who is in these groups, good for a day. */
+export type MakeToken = (subject: string, groups?: readonly string[]) => string
+
 /**
  * Makes the issuer.
  * @param publicKeyFile where the public key goes, as PEM
- * @returns a function that gives a token of a subject, good for a day
  */
-export function makeIssuer(publicKeyFile: string): (subject: string) => string {
+export function makeIssuer(publicKeyFile: string): MakeToken {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -24,6 +26,6 @@ export function makeIssuer(publicKeyFile: string): (subject: string) => string {
   const sign = createSigner({ key: privateKey, algorithm: 'RS256', kid: 'k1' })
   const now = Math.floor(Date.now() / 1000)
   const { issuer: iss, audiences } = ISSUER
-  return (sub) =>
-    sign({ sub, name: 'Alice', role: 'member', permissions: ['chat'], iss, aud: audiences[0], iat: now, exp: now + 86_400 })
+  const standing = { name: 'Alice', role: 'member', permissions: ['chat'], iss, aud: audiences[0], iat: now, exp: now + 86_400 }
+  return (sub, groups) => sign({ sub, ...standing, ...(groups === undefined ? {} : { groups }) })
 }
