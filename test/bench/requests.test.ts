@@ -10,7 +10,7 @@ import type { RequestsResult } from '../../testing/bench/requests/result.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
-const BRIEFLY = ['--rounds=1', '--seconds=0.2'] as const
+const BRIEFLY = ['--rounds=1', '--seconds=0.2', '--warm-up=0.8'] as const
 
 const readResult = (folder: string) => JSON.parse(readFileSync(join(folder, 'requests.json'), 'utf8')) as RequestsResult
 
@@ -21,14 +21,14 @@ void test('each load goes through each row, and the gateway is one of them', (t)
   const { status, stdout, stderr } = benchWith({ TMPDIR: folder }, 'requests', ...BRIEFLY, ...which, `--out=${folder}`)
   t.equal(status, 0, stderr)
   const result = readResult(folder)
-  t.match(result, { rounds: 1, seconds: 0.2, connections: 32 })
+  t.match(result, { rounds: 1, seconds: 0.2, warmUp: 0.8, connections: 32 })
   t.same(
     result.measured.map(({ load, row }) => `${load} ${row}`),
     ['get', 'run', 'list', 'mix'].flatMap((load) => ['gateway', 'gateway-audit', 'http-proxy'].map((row) => `${load} ${row}`)),
   )
-  for (const { load, row, count, perSecond, p50, p99, cpu, memory } of result.measured) {
+  for (const { load, row, count, perSecond, p50, p99, cpu, coldAgainst, memory } of result.measured) {
     t.ok(count > 0 && perSecond > 0 && p50 > 0 && p99 >= p50, `${load} ${row}`)
-    t.equal(cpu !== null && memory !== null, IS_TOLD, 'Linux alone tells of other processes')
+    t.equal(cpu !== null && coldAgainst !== null && memory !== null, IS_TOLD, 'Linux alone tells of other processes')
   }
   for (const { title, version } of result.rows) t.ok(stdout.includes(`| ${title} |`) && /^\d+\./.test(version ?? ''), title)
   t.same(scratchIn(folder), [], 'what was made is gone')
@@ -118,6 +118,7 @@ void test('wrong usage is told', (t) => {
     '--also=/somewhere',
     '--also=nginx=/somewhere',
     '--rounds=0',
+    '--warm-up=0',
     '--streams=0',
   ]
   for (const wrong of wrongs) {
@@ -131,22 +132,25 @@ void test('wrong usage is told', (t) => {
   t.end()
 })
 
-void test('rows take turns, the first round does not count, and what is told is the median', async (t) => {
-  const perSecond = [900, 1, 5, 3]
+void test('rows take turns, the warm-up does not count, and what is told is the median', async (t) => {
+  const perSecond = [800, 900, 1, 5, 3]
   const ports: number[] = []
+  const lengths: (number | undefined)[] = []
   const generator: Helper = {
     ...{ pid: process.pid, port: 0, stop: async () => {} },
     async ask<Answer>(order: Partial<RoundOrder>) {
       if (order.port === undefined) return {} as Answer
       ports.push(order.port)
+      lengths.push(order.milliseconds)
       const round = { count: 10, perSecond: perSecond[(ports.length - 1) >> 1], p50: 1, p99: 2, bad: 0, firstBad: null }
       return round as Answer
     },
   }
   const row = (name: string, port: number) => ({ name, proxy: { pid: process.pid, port, stop: async () => {} } })
-  const effort = { rounds: 3, seconds: 1, connections: 1, tell: () => {} }
+  const effort = { rounds: 3, seconds: 1, warmUp: 8, connections: 1, tell: () => {} }
   const measured = await measureLoad({ name: 'get', requests: [] }, [row('a', 1), row('b', 2)], generator, effort, 'b')
-  t.same(ports, [1, 2, 2, 1, 1, 2, 2, 1], 'each round begins with another one')
+  t.same(ports, [1, 1, 2, 2, 2, 1, 1, 2, 2, 1], 'each round begins with another one')
+  t.same(lengths.slice(0, 5), [2000, 6000, 2000, 6000, 1000], 'cold, warming up, and then what counts')
   t.match(measured, [
     { load: 'get', row: 'a', count: 30, perSecond: 3, p50: 1, p99: 2 },
     { load: 'get', row: 'b', count: 30, perSecond: 3 },

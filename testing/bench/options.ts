@@ -24,7 +24,7 @@ Without a part, it measures all but ownership, which takes an hour.
 
 Of all but ownership:
 
-  --rounds   rounds of each row, in turns (default: 5; of streams 3, of signals 24 in each process); all but streams warm up first
+  --rounds   rounds of each row, in turns (default: 5; of streams 3, of signals 24 in each process)
 
 Of requests, langgraph, lists and streams:
 
@@ -32,6 +32,10 @@ Of requests, langgraph, lists and streams:
              ${ROW_NAMES.join(', ')}
              gateway-2-workers has the loads get, run and mix, and streams if it is named
   --also     NAME=FOLDER: the built gateway of another checkout as a further row; may be repeated
+
+Of requests, langgraph and signals:
+
+  --warm-up  seconds of each row and load before what counts (default: 8; the first quarter is told by itself)
 
 Of requests and langgraph:
 
@@ -73,6 +77,7 @@ export function readOptions(): Options | null {
       only: { type: 'string' },
       also: { type: 'string', multiple: true, default: [] },
       rounds: { type: 'string' },
+      'warm-up': { type: 'string', default: '8' },
       streams: { type: 'string', default: '8000' },
       out: { type: 'string', default: RESULTS },
       keep: { type: 'boolean', default: false },
@@ -89,6 +94,8 @@ export function readOptions(): Options | null {
   if (!/^[1-9]\d{0,5}$/.test(values.streams)) throw new UsageError('--streams is a whole number above zero')
   const seconds = values.seconds === undefined ? null : Number(values.seconds)
   if (seconds !== null && !(seconds > 0)) throw new UsageError('--seconds is a number above zero')
+  const warmUp = Number(values['warm-up'])
+  if (!(warmUp > 0)) throw new UsageError('--warm-up is a number above zero')
   const also = values.also.map(otherOf)
   const load = values.load === undefined ? null : oneOf<LoadName>('load', values.load.split(','), LOAD_NAMES)
   return {
@@ -101,7 +108,7 @@ export function readOptions(): Options | null {
     rounds: values.rounds === undefined ? null : Number(values.rounds),
     streams: Number(values.streams),
     out: resolve(values.out),
-    ...{ also, seconds, keep, read, page },
+    ...{ also, seconds, warmUp, keep, read, page },
   }
 }
 

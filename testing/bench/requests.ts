@@ -37,11 +37,11 @@ export const langgraph: Part<RequestsResult> = {
 }
 
 async function measure(names: readonly LoadName[], options: BenchOptions): Promise<RequestsResult> {
-  const { load, also, only, rounds: wanted, seconds, keep, progress } = options
+  const { load, also, only, rounds: wanted, seconds, warmUp, keep, progress } = options
   const scratch = makeScratch(keep)
   const starter = makeStarter(scratch.folder, UPSTREAM_CONNECTIONS)
   const rounds = wanted ?? ROUNDS
-  const effort = { rounds, seconds: seconds ?? SECONDS, connections: CONNECTIONS }
+  const effort = { rounds, seconds: seconds ?? SECONDS, warmUp, connections: CONNECTIONS }
   const rows = rowsOf(also, only).map((row) => ({ row, version: row.version() }))
   try {
     const upstream = await starter.helper('requests/stub-upstream.ts')

@@ -7,7 +7,6 @@ import type { Helper } from './processes.ts'
 import { switchedRow } from './requests/gateway.ts'
 import type { LoadOrder, Round, RoundOrder } from './requests/generator.ts'
 import { LOADS } from './requests/loads.ts'
-import { WARM_UP } from './requests/measuring.ts'
 import type { Proxy } from './requests/row.ts'
 import { makeStarter } from './requests/starting.ts'
 import { makeScratch } from './scratch.ts'
@@ -39,7 +38,7 @@ export const signals: Part<SignalsResult> = {
   table: signalsTable,
 }
 
-async function run({ rounds: wanted, seconds: length, keep, progress }: BenchOptions): Promise<SignalsResult> {
+async function run({ rounds: wanted, seconds: length, warmUp, keep, progress }: BenchOptions): Promise<SignalsResult> {
   const scratch = makeScratch(keep)
   const starter = makeStarter(scratch.folder, UPSTREAM_CONNECTIONS)
   const rounds = wanted ?? ROUNDS
@@ -54,7 +53,8 @@ async function run({ rounds: wanted, seconds: length, keep, progress }: BenchOpt
       const subject = { generator, proxy, first: 0 }
       for (const [at, { load, cpus }] of slices.entries()) {
         await generator.ask({ requests: LOADS[load].make(starter.token) } satisfies LoadOrder)
-        await measureRound(subject, WARM_UP * seconds)
+        // Three signals share it.
+        await measureRound(subject, warmUp / SIGNALS.length)
         for (let round = 0; round < rounds; round += 1) {
           cpus.push(await measureRound(subject, seconds))
           progress.at((start * LOAD_NAMES.length + at) * rounds + round + 1)

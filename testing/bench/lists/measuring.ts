@@ -4,7 +4,7 @@ import { cpuOf } from '../figures.ts'
 import type { Helper } from '../processes.ts'
 import type { LoadOrder, Round, RoundOrder } from '../requests/generator.ts'
 import { BASE } from '../requests/loads.ts'
-import { median, WARM_UP, type Effort, type RunningRow } from '../requests/measuring.ts'
+import { median, type Effort, type RunningRow } from '../requests/measuring.ts'
 import { MANY_PATH } from '../requests/thread-lists.ts'
 import type { ParseOrder, Parsed } from './parser.ts'
 import type { Latency, ListsResult, ListSize, MeasuredLists } from './result.ts'
@@ -49,6 +49,9 @@ export async function ask({ name, proxy }: RunningRow, token: string): Promise<L
   return { threads: threads.length, bytes: body.length }
 }
 
+/** The round that does not count takes so many times as long: connections are opened, and code is compiled. */
+const WARM_UP = 4
+
 /**
  * Measures.
  * @returns what came of parsing, and of each row, in their order
@@ -58,7 +61,7 @@ export async function measureLists(
   loads: ListLoads,
   rows: readonly MeasuredRow[],
   helpers: ListHelpers,
-  { rounds, seconds, tell }: Omit<Effort, 'connections'>,
+  { rounds, seconds, tell }: Omit<Effort, 'connections' | 'warmUp'>,
 ): Promise<Pick<ListsResult, 'parse' | 'measured'>> {
   await helpers.lists.ask({ requests: loads.lists } satisfies LoadOrder)
   await helpers.gets.ask({ requests: loads.gets } satisfies LoadOrder)

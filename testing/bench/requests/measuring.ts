@@ -13,16 +13,18 @@ export interface RunningRow {
 
 /** How long it takes. */
 export interface Effort {
-  /** Rounds that count, after one that doesn't. */
+  /** That count, after the warm-up. */
   readonly rounds: number
   readonly seconds: number
+  /** Seconds before the first round: connections are opened in them, and code is compiled that runs often. */
+  readonly warmUp: number
   readonly connections: number
   /** Is told that so many rounds are over. */
   readonly tell: (done: number) => void
 }
 
-/** The round that doesn't count takes so many times as long: connections are opened in it, and code is compiled that runs often. */
-export const WARM_UP = 4
+/** The part of the warm-up in which a row is cold. */
+const COLD = 1 / 4
 
 /** What a round took. */
 export interface CpuSlice {
@@ -44,28 +46,40 @@ export async function measureLoad(
   { name: load, requests }: { readonly name: MeasuredLoad['load']; readonly requests: readonly Buffer[] },
   rows: readonly RunningRow[],
   generator: Helper,
-  { rounds, seconds, connections, tell }: Effort,
+  { rounds, seconds, warmUp, connections, tell }: Effort,
   reference: string,
 ): Promise<readonly MeasuredLoad[]> {
   await generator.ask({ requests } satisfies LoadOrder)
+  const play = async ({ name, proxy }: RunningRow, length: number): Promise<Slice> => {
+    const before = cpuOf(proxy.pid)
+    const order = { port: proxy.port, connections, milliseconds: 1000 * length } satisfies RoundOrder
+    const played = await generator.ask<Round>(order)
+    const after = cpuOf(proxy.pid)
+    if (played.bad > 0) throw new Error(`${name} gave ${played.bad} bad answers to ${load}: ${played.firstBad}`)
+    return { ...played, cpu: before === null || after === null ? null : after - before }
+  }
+  const cold = new Map<string, Slice[]>()
+  for (const row of rows) {
+    cold.set(row.name, [await play(row, warmUp * COLD)])
+    await play(row, warmUp * (1 - COLD))
+  }
+  tell(1)
   const slices = new Map<string, Slice[]>(rows.map(({ name }) => [name, []]))
-  for (let round = 0; round <= rounds; round += 1) {
+  for (let round = 1; round <= rounds; round += 1) {
     const first = round % rows.length
-    for (const { name, proxy } of [...rows.slice(first), ...rows.slice(0, first)]) {
-      const before = cpuOf(proxy.pid)
-      const milliseconds = 1000 * seconds * (round === 0 ? WARM_UP : 1)
-      const order = { port: proxy.port, connections, milliseconds } satisfies RoundOrder
-      const played = await generator.ask<Round>(order)
-      const after = cpuOf(proxy.pid)
-      if (played.bad > 0) throw new Error(`${name} gave ${played.bad} bad answers to ${load}: ${played.firstBad}`)
-      if (round > 0) slices.get(name)?.push({ ...played, cpu: before === null || after === null ? null : after - before })
-    }
+    for (const row of [...rows.slice(first), ...rows.slice(0, first)]) slices.get(row.name)?.push(await play(row, seconds))
     tell(round + 1)
   }
-  const references = slices.get(reference) ?? []
   return rows.map(({ name, proxy }) => {
     const own = slices.get(name) ?? []
-    return { load, row: name, ...measuredOf(own), against: againstOf(own, references), memory: memoryOf(proxy.pid) }
+    return {
+      load,
+      row: name,
+      ...measuredOf(own),
+      against: againstOf(own, slices.get(reference) ?? []),
+      coldAgainst: againstOf(cold.get(name) ?? [], cold.get(reference) ?? [])?.median ?? null,
+      memory: memoryOf(proxy.pid),
+    }
   })
 }
 
@@ -88,7 +102,7 @@ export function againstOf(slices: readonly CpuSlice[], references: readonly CpuS
   return { median: median(ratios), quartiles: [at(0.25), at(0.75)] }
 }
 
-function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory' | 'against'> {
+function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory' | 'against' | 'coldAgainst'> {
   const each = (figure: (slice: Slice) => number): number => median(slices.map(figure))
   const cpus = cpusOf(slices)
   return {

@@ -13,11 +13,11 @@ export function requestsTable(result: RequestsResult): string {
   return [head(result), ...loads.map((load) => loadTable(result, load))].join('\n\n')
 }
 
-function head({ date, machine, rounds, seconds, connections, rows, measured }: RequestsResult): string {
+function head({ date, machine, rounds, seconds, warmUp, connections, rows, measured }: RequestsResult): string {
   return [
     `${date}, on ${described(machine)}.`,
     ...rowVersions(rows),
-    `${connections} connections; medians of ${rounds} rounds of ${seconds} s for each row, in turns, after one warm-up round.`,
+    `${connections} connections; medians of ${rounds} rounds of ${seconds} s for each row, in turns, after a warm-up of ${warmUp} s.`,
     ...absentRows(rows),
     ...(measured.some(({ cpu }) => cpu === null) ? ['CPU and memory of other processes are available on Linux only.'] : []),
   ].join(' ')
@@ -38,14 +38,18 @@ export function absentRows(rows: readonly RowResult[]): readonly string[] {
 function loadTable({ rows, measured }: RequestsResult, load: LoadName): string {
   const mine = measured.filter((one) => one.load === load)
   const lines = rows.flatMap((row) => mine.filter((one) => one.row === row.name).map((one) => cells(row, one)))
-  return markdownTable([LOADS[load].title, 'CPU µs', `against ${REFERENCE}`, 'per second', 'p50 µs', 'p99 µs', 'MiB'], lines)
+  return markdownTable(
+    [LOADS[load].title, 'CPU µs', `against ${REFERENCE}`, 'cold', 'per second', 'p50 µs', 'p99 µs', 'MiB'],
+    lines,
+  )
 }
 
-function cells({ title }: RowResult, { cpu, against, perSecond, p50, p99, memory }: MeasuredLoad): string[] {
+function cells({ title }: RowResult, { cpu, against, coldAgainst, perSecond, p50, p99, memory }: MeasuredLoad): string[] {
   return [
     title,
     cpu === null ? UNTOLD : micros(cpu),
     against === null ? UNTOLD : `× ${against.median.toFixed(2)} (${against.quartiles.map((one) => one.toFixed(2)).join(' to ')})`,
+    coldAgainst === null ? UNTOLD : `× ${coldAgainst.toFixed(2)}`,
     counted(Number(perSecond.toPrecision(3))),
     micros(p50),
     micros(p99),

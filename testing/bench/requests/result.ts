@@ -27,6 +27,8 @@ export interface MeasuredLoad {
   readonly cpu: number | null
   /** Null where there is no reference, or its CPU isn't told. */
   readonly against: Against | null
+  /** The same of the first quarter of the warm-up, in which most code is not compiled yet. */
+  readonly coldAgainst: number | null
   readonly perSecond: number
   readonly p50: number
   readonly p99: number
@@ -39,10 +41,12 @@ export interface RequestsResult {
   /** The day, as YYYY-MM-DD. */
   readonly date: string
   readonly machine: Machine
-  /** That count, after one that warms up. */
+  /** That count, after the warm-up. */
   readonly rounds: number
   /** Of a round. */
   readonly seconds: number
+  /** Seconds of the warm-up of each row and load. */
+  readonly warmUp: number
   readonly connections: number
   readonly rows: readonly RowResult[]
   readonly measured: readonly MeasuredLoad[]
