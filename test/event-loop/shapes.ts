@@ -21,6 +21,14 @@ const RUN = '"threadId":"t1","runId":"r1","messages":[],"tools":[],"context":[]'
 const run = (more: string): string => `{${RUN},${more}}`
 const state = (value: string): string => run(`"state":${value}`)
 
+/** A key that is dropped: the messages are written again, member by member. */
+const message = (content: string): string =>
+  `{"threadId":"t1","runId":"r1","messages":[{"id":"m","role":"activity","activityType":"a","content":${content},"x":1}],"tools":[],"context":[]}`
+
+/** Objects of so many members, each the first member of the one around it. */
+const nested = (count: number, members: number): string =>
+  `${'{"in":'.repeat(count)}1${`,${repeated(members - 1, (at) => `"k${at}":1`)}}`.repeat(count)}`
+
 /** Up to the bound of a body, and short of it by what else is in it. */
 const ROOM = 64 * MIB - 1024
 const filled = (text: string, bytes = ROOM): string => text.repeat(Math.floor(bytes / Buffer.byteLength(text)))
@@ -43,6 +51,12 @@ const BODIES: readonly (readonly [name: string, status: number, body: () => stri
   ['numbers with exponents', 200, () => state(`[${repeated(240_000, (at) => `-1.${at}5e-${at % 300}`)}]`)],
   ['long numbers', 200, () => state(`[${repeated(15_000, () => `0.${'1234567890'.repeat(400)}`)}]`)],
   ['a number of 60 MB', 400, () => state(`0.${filled('1')}`)],
+  ['wide objects in each other, in a message', 200, () => message(nested(40, 6000))],
+  [
+    'wide objects in each other, below many others',
+    200,
+    () => message(`${'{"a":'.repeat(55)}${nested(40, 6000)}${'}'.repeat(55)}`),
+  ],
   ['a key for each value', 200, () => state(`[${repeated(120_000, (at) => `{"key-${at}":1}`)}]`)],
   ['whole numbers as keys', 200, () => state(`[${repeated(120_000, () => '{"999":1}')}]`)],
   ['escaped keys', 200, () => state(`[${repeated(120_000, (at) => `{"\\u006bey-${at}":1}`)}]`)],

@@ -20,11 +20,19 @@ class Output {
   #pending = ''
   #texts = 0
 
+  /** @returns true where the step ends */
   add(text: string): boolean {
     this.#pending += text
-    this.#texts += 1
-    if (this.#pending.length >= SLICE) this.#encode()
-    else if (this.#texts < TEXTS) return false
+    if (this.#pending.length < SLICE) return this.takes(1)
+    this.#encode()
+    this.#texts = 0
+    return true
+  }
+
+  /** Counts work that is like writing so many texts. @returns true where the step ends */
+  takes(texts: number): boolean {
+    this.#texts += texts
+    if (this.#texts < TEXTS) return false
     this.#texts = 0
     return true
   }
@@ -42,7 +50,10 @@ class Output {
 
 function* writeObject(body: JsonObject, value: JsonObject, texts: MemberTexts, output: Output): Steps<void> {
   let before = '{'
-  for (const [key, part] of Object.entries(body)) {
+  const members = Object.entries(body)
+  // Wide objects in each other: each is listed as a whole.
+  if (output.takes(members.length)) yield
+  for (const [key, part] of members) {
     if (output.add(`${before}${JSON.stringify(key)}:`)) yield
     before = ','
     const text = texts.get(key)
@@ -88,24 +99,20 @@ function* writeValue(value: Json, output: Output): Steps<void> {
   }
 }
 
-/** Values in a value that is written at once, and characters in its strings and names: a few microseconds. */
-const SMALL_VALUES = 64
-const SMALL_CHARACTERS = 2048
+/** Scalars in a list or an object that is written at once, and characters in its strings and names: some microseconds. */
+const FEW_VALUES = 64
+const FEW_CHARACTERS = 2048
 
-function isSmall(value: Json): boolean {
-  return takeRoom(value, { values: SMALL_VALUES, characters: SMALL_CHARACTERS })
-}
-
-/** Takes what a value needs. @returns false as soon as there is not enough */
-function takeRoom(value: Json, room: { values: number; characters: number }): boolean {
-  room.values -= 1
-  if (typeof value === 'string') room.characters -= value.length
-  if (room.values < 0 || room.characters < 0) return false
-  if (typeof value !== 'object' || value === null) return true
-  if (!isObject(value)) return value.every((item) => takeRoom(item, room))
+/** Looks at the value alone, not into what it contains: that would be looked at again on each level. */
+function isSmall(value: readonly Json[] | JsonObject): boolean {
+  let values = 0
+  let characters = 0
   for (const name in value) {
-    room.characters -= name.length
-    if (!takeRoom(value[name] as Json, room)) return false
+    const part = (value as JsonObject)[name]
+    values += 1
+    characters += name.length + (typeof part === 'string' ? part.length : 0)
+    const isScalar = typeof part !== 'object' || part === null
+    if (!isScalar || values > FEW_VALUES || characters > FEW_CHARACTERS) return false
   }
   return true
 }
