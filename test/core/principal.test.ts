@@ -58,6 +58,7 @@ void test('groups are qualified by their issuer: one name from two issuers is tw
     (userFromClaims(issuer, { sub: 'alice', teams }, POINTERS) as { groups?: unknown }).groups
   t.strictSame(groups('corp', ['staff', 'a:b']), ['corp:staff', 'corp:a:b'])
   t.strictSame(groups('partner', ['staff']), ['partner:staff'])
+  t.strictSame(groups('corp', ['staff', 'a', 'staff']), ['corp:staff', 'corp:a'], 'one that is named twice is one')
   t.strictSame(groups('corp', 'staff of all'), ['corp:staff of all'], 'one text is one group, spaces and all')
   t.end()
 })

@@ -63,7 +63,9 @@ export function userFromClaims(issuer: string, claims: unknown, pointers: ClaimP
     name: typeof name === 'string' ? name : undefined,
     roles: typeof role === 'string' ? nonEmpty([role]) : strings(role),
     permissions: typeof permissions === 'string' ? nonEmpty(permissions.split(' ')) : strings(permissions),
-    groups: (typeof groups === 'string' ? [groups] : strings(groups)).filter(isUserId).map((group) => `${issuer}:${group}`),
+    groups: [...new Set(typeof groups === 'string' ? [groups] : strings(groups))]
+      .filter(isUserId)
+      .map((group) => `${issuer}:${group}`),
     ...(unreadable.length === 0 ? {} : { unreadable }),
     claims,
   }
