@@ -244,6 +244,11 @@ void test('observe: everything passes as the server has it, and the log says wha
   server.answer(json([{ thread_id: ID }, { thread_id: COPY }]))
   t.match((await ask(bob, '/threads/search', { body: {} })).json, [{ thread_id: ID }, { thread_id: COPY }])
   t.equal((server.requests.at(-1)?.json as { ids?: unknown }).ids, undefined)
+  t.match((await ask(alice, '/threads/search', { body: {} })).json, [{ thread_id: ID }, { thread_id: COPY }])
+  const wouldHide = () =>
+    gateway.lines.filter(({ route }) => route === 'langgraph/threads/search').map((line) => line['wouldHide'])
+  await until(() => wouldHide().length === 2)
+  t.same(wouldHide(), [2, 1], 'both threads from Bob, and from Alice the one that she did not begin')
   server.answer(json({ thread_id: COPY }))
   t.match((await ask(alice, `/threads/${ID}/copy`, { body: {} })).json, { thread_id: COPY })
   t.same(owners(gateway.folder), [], 'no user becomes an owner')

@@ -2,17 +2,17 @@
  * Searches for threads, and counts them: the server gets the ids of the threads that the caller may read as a condition, so
  * that filters, sort, offset and limit mean what they mean to the server (docs/contributing/invariants.md, 3).
  */
-import { listingFor, listsForeign, type StandingFacts } from '../../core/decide/decide.ts'
+import { listingFor, listsForeign, type IsListed, type StandingFacts } from '../../core/decide/decide.ts'
 import type { Principal } from '../../core/decide/principal.ts'
 import type { Rules } from '../../core/decide/rules.ts'
 import { isObject, type Json, type JsonObject } from '../../core/json/read.ts'
 import { refuse } from '../../core/reasons.ts'
-import { isUuid } from '../../core/route/ids.ts'
+import { isThreadId, isUuid } from '../../core/route/ids.ts'
 import type { ListStore, ListWindow } from '../../store/port/lists.ts'
 import type { AnswerMemory } from '../lists/answer-memory.ts'
 import { readBytes, writtenAnew, type Rewritten } from '../lists/rewriting.ts'
 import { stillListed } from '../lists/still-listed.ts'
-import type { OwnerRecords } from '../pipeline/authorization.ts'
+import type { OwnerRecords, RecordsByThread } from '../pipeline/authorization.ts'
 import { turn } from '../pipeline/event-loop-turns.ts'
 import type { Authorized, Payload } from '../pipeline/stages.ts'
 import type { Forwarder } from '../upstream/forward.ts'
@@ -57,14 +57,24 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
     if (candidates === null) return null
     // The server refuses a whole search for one id that is no UUID, which an imported thread may have.
     const ids = candidates.filter((id) => isUuid(id) && (asked === null || asked.has(id)))
-    const own: string[] = []
+    return listedOf(ids, principal, isListed, known)
+  }
+
+  /** @param known null where the store is asked about these threads */
+  const listedOf = async (
+    ids: readonly string[],
+    principal: Principal,
+    isListed: IsListed,
+    known: RecordsByThread | null,
+  ): Promise<readonly string[]> => {
+    const listed: string[] = []
     for (let at = 0; at < ids.length; at += AT_ONCE) {
       if (at > 0) await turn()
       const some = ids.slice(at, at + AT_ONCE)
       const owners = known ?? (await records.records(scope, some, principal))
-      for (const id of some) if (isListed(id, owners.get(id) ?? null)) own.push(id)
+      for (const id of some) if (isListed(id, owners.get(id) ?? null)) listed.push(id)
     }
-    return own
+    return listed
   }
 
   /** The ids of all threads; null for too many. */
@@ -109,7 +119,8 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
     const ids = (Array.isArray(page) ? (page as readonly Json[]) : []).flatMap((one) =>
       isObject(one) && typeof one['thread_id'] === 'string' ? [one['thread_id']] : [],
     )
-    const own = new Set(await readable(permit.principal, new Set(ids)))
+    const isListed = listingFor(permit.principal, rules, facts, LIST)
+    const own = new Set(await listedOf(ids.filter(isThreadId), permit.principal, isListed, null))
     exchange.record.hidden += ids.filter((id) => !own.has(id)).length
     return { outcome: 'rewritten', body: read.bytes, headers: paginationOf((answer as UpstreamAnswer).headers), tellsOf: ids }
   }
