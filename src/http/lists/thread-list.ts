@@ -110,6 +110,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const isListed = listingFor(permit.principal, rules, facts)
     let joinCodes: ThreadPage['joinCodes'] = {}
     let longest = 0
+    let isTooMany = false
     let place: Place | null = start
     for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
       const answer = await fetchPage(parts.forwarder, request, query, place.page)
@@ -117,7 +118,9 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       if (read.outcome !== 'read') return read
       longest = Math.max(longest, read.bytes.length)
       // Where the caller's threads may be few among many, the store is asked once for all of the caller's.
-      const known = read.bytes.length > LONG_PAGE ? await recordsOf(permit, isListed) : null
+      const mayKnow: boolean = read.bytes.length > LONG_PAGE && !isTooMany
+      const known: RecordsByThread | null = mayKnow ? await recordsOf(permit, isListed) : null
+      isTooMany ||= mayKnow && known === null
       const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => known === null || known.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes

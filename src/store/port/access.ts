@@ -25,8 +25,8 @@ export interface AccessStore {
   /** One query. The map has no entry for a thread that the store has never recorded. */
   accessToSeveral(scope: string, threadIds: readonly string[], reader: Reader): Promise<ReadonlyMap<string, ThreadAccess>>
   /**
-   * The threads that the reader owns, in any state, or was granted, without runners. One query. Null if there are more than
-   * `most`; a thread that was granted several times may count several times.
+   * The threads that the reader owns, in any state, or was granted, without runners. Null if there are more than `most`; a
+   * thread that was granted several times may count several times. Many grants are read in steps: other changes may come between.
    */
   accessOfReader(scope: string, reader: Reader, most: number): Promise<ReadonlyMap<string, ThreadAccess> | null>
 }

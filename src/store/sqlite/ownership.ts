@@ -6,9 +6,10 @@ import { LONGEST_RUN, type Claim, type ClaimResult, type ClaimStore, type OwnerC
 import type { StoreState } from '../port/state.ts'
 import { NOBODY, type ThreadKey } from '../port/thread.ts'
 import { sql } from '../sql/statement.ts'
+import type { Steps } from '../steps.ts'
 import type { Connection } from './connection.ts'
 import type { SqliteFile } from './file.ts'
-import { removeGrants, rightOn, rightsOn } from './grants.ts'
+import { grantedIn, removeGrants, rightOn, rightsOn, type GrantedFrom } from './grants.ts'
 import type { Changed, SqliteInvalidations } from './invalidations.ts'
 import { runnersOf, runnersOfSeveral } from './observations.ts'
 import type { SqliteAccess } from './access.ts'
@@ -16,6 +17,9 @@ import type { SqliteAccess } from './access.ts'
 const MINUTE = 60_000
 /** A time of use older than this is always written, even if that has to wait: deletions rely on it. */
 const HOUR = 60 * MINUTE
+
+/** Grants of one step: their threads are found one by one. */
+const AT_ONCE = 500
 
 const WHERE = 'WHERE scope = :scope AND thread_id = :threadId'
 // NOBODY is no user: no user may change unowned rows.
@@ -48,16 +52,10 @@ const SEVERAL = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
 )
-// Each part reads one range of an index for each grantee, and its rows by their keys, up to the limit.
-const OF_READER = sql<Owned & { readonly access: Right | null }>(
-  `SELECT thread_id, user_id, deleted_at, provisional, NULL AS access FROM threads
-     WHERE user_id = :userId AND user_id <> '' AND scope = :scope
-   UNION ALL SELECT thread_id, user_id, deleted_at, provisional, access FROM grants
-     CROSS JOIN threads USING (scope, thread_id) WHERE kind = 'user' AND grantee = :userId AND scope = :scope
-   UNION ALL SELECT thread_id, user_id, deleted_at, provisional, access FROM json_each(:groups) AS named
-     CROSS JOIN grants ON kind = 'group' AND grantee = named.value AND scope = :scope
-     CROSS JOIN threads USING (scope, thread_id)
-   LIMIT :limit`,
+// Reads an index alone.
+const OF_OWNER = sql<Owned>(
+  `SELECT thread_id, user_id, deleted_at, provisional FROM threads
+   WHERE user_id = :userId AND user_id <> '' AND scope = :scope LIMIT :limit`,
 )
 const ROW = sql<Row>(
   `SELECT user_id, deleted_at, provisional, last_used_at, incarnation, deletion, runs_by FROM threads ${WHERE}`,
@@ -113,7 +111,12 @@ const SECRET = sql<{ value: Buffer }>("SELECT value FROM secrets WHERE name = 'c
 
 type Ownership = AccessStore & ClaimStore & OwnerChanges & Pick<StoreState, 'isEmpty' | 'secret'>
 
-export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations, remembered: SqliteAccess): Ownership {
+export function ownershipIn(
+  file: SqliteFile,
+  steps: Steps,
+  invalidations: SqliteInvalidations,
+  remembered: SqliteAccess,
+): Ownership {
   const self = randomUUID()
   const touch = (key: ThreadKey, { userId, now }: Claim): void => {
     if (file.note((database) => database.run(TOUCH, { ...key, userId, now }))) remembered.noteUse(key, now)
@@ -131,17 +134,25 @@ export function ownershipIn(file: SqliteFile, invalidations: SqliteInvalidations
       return remembered.find(key, reader) ?? lookUp(key, reader)
     },
     accessToSeveral: (scope, threadIds, reader) => file.read((database) => accessOfSeveral(database, scope, threadIds, reader)),
-    accessOfReader: (scope, { userId, groups }, most) =>
-      file.read((database) => {
-        const rows = database.all(OF_READER, { scope, userId, groups: JSON.stringify(groups), limit: most + 1 })
-        if (rows.length > most) return null
-        const byThread = new Map<string, ThreadAccess>()
-        for (const row of rows) {
-          const before = byThread.get(row.thread_id)?.row?.granted ?? null
-          byThread.set(row.thread_id, { row: factsOf(row, widest(before, row.access)), runners: [] })
-        }
-        return byThread
-      }),
+    async accessOfReader(scope, reader, most) {
+      const byThread = new Map<string, ThreadAccess>()
+      let count = 0
+      let next: GrantedFrom | null = null
+      const granted = (database: Connection): void => {
+        const part = grantedIn(database, scope, reader, next, AT_ONCE)
+        next = part.next
+        count += part.grants.length
+        if (part.grants.length > 0) addGranted(database, scope, part.grants, byThread)
+      }
+      await file.read((database) => {
+        const rows = database.all(OF_OWNER, { scope, userId: reader.userId, limit: most + 1 })
+        for (const row of rows) byThread.set(row.thread_id, { row: factsOf(row, null), runners: [] })
+        count = rows.length
+        if (count <= most) granted(database)
+      })
+      while (next !== null && count <= most) await steps.take(() => file.read(granted))
+      return count > most ? null : byThread
+    },
     async claim(key, claim) {
       const { userId, now } = claim
       // Only a settled live row is cached, and it is current. Then the row could add only when it was used.
@@ -228,6 +239,22 @@ function accessOfSeveral(
     byThread.set(threadId, { row: factsOf(row, rights.get(threadId) ?? null), runners: runners.get(threadId) ?? [] })
   }
   return byThread
+}
+
+function addGranted(
+  database: Connection,
+  scope: string,
+  grants: readonly { readonly threadId: string; readonly right: Right }[],
+  byThread: Map<string, ThreadAccess>,
+): void {
+  const rights = new Map<string, Right>()
+  for (const { threadId, right } of grants) {
+    const before = rights.get(threadId) ?? byThread.get(threadId)?.row?.granted ?? null
+    rights.set(threadId, widest(before, right) ?? right)
+  }
+  for (const row of database.all(SEVERAL, { scope, threadIds: JSON.stringify([...rights.keys()]) })) {
+    byThread.set(row.thread_id, { row: factsOf(row, rights.get(row.thread_id) ?? null), runners: [] })
+  }
 }
 
 function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, granted: Right | null): RowFacts {

@@ -33,7 +33,7 @@ export async function openSqliteStore(path: string, { retry, cache = CACHE }: Sq
     onAny: () => remembered.askAgain(),
   })
   return {
-    ...ownershipIn(file, invalidations, remembered),
+    ...ownershipIn(file, steps, invalidations, remembered),
     listed: (scope, reader, window) =>
       listing(reader === 'everybody' ? reader : reader.userId, () => listedIn(file, steps, scope, reader, window)),
     ...administrationIn(engineIn(file, invalidations)),

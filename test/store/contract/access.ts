@@ -110,6 +110,24 @@ export function accessContract(holds: Holds): void {
     },
   )
 
+  holds('more granted threads than are read in one step, each by two grants', async (t, { store }) => {
+    const ids = Array.from({ length: 600 }, (_, n) => `thread-${String(n).padStart(3, '0')}`)
+    for (const [n, threadId] of ids.entries()) {
+      await own(store, ALICE, at(threadId))
+      await grant(store, user(BOB), n % 2 === 0 ? 'read' : 'write', at(threadId))
+      await grant(store, group(TEAM), n % 3 === 0 ? 'write' : 'read', at(threadId))
+    }
+    const reader = readerOf(BOB, 'corp:others', TEAM)
+    const theirs = await store.accessOfReader('', reader, 1200)
+    t.same([...(theirs?.keys() ?? [])].sort(), ids)
+    const asked = await store.accessToSeveral('', ids, reader)
+    t.same(
+      ids.map((id) => theirs?.get(id)?.row),
+      ids.map((id) => asked.get(id)?.row),
+    )
+    t.equal(await store.accessOfReader('', reader, 1199), null)
+  })
+
   holds('five thousand ids are one question', async (t, { store }) => {
     const all = Array.from({ length: 5000 }, (_, n) => `thread-${n}`)
     const owned = all.filter((_, n) => n % 500 === 0)
