@@ -85,7 +85,7 @@ function* writeValue(value: Json, output: Output): Steps<void> {
   if (typeof value === 'string') yield* writeString(value, output)
   else if (typeof value !== 'object' || value === null) {
     if (output.add(JSON.stringify(value))) yield
-  } else if (isSmall(value)) {
+  } else if (isObject(value) && isSmall(value)) {
     if (output.add(JSON.stringify(value))) yield
   } else if (isObject(value)) yield* writeObject(value, NOTHING, NO_TEXTS, output)
   else {
@@ -99,16 +99,16 @@ function* writeValue(value: Json, output: Output): Steps<void> {
   }
 }
 
-/** Scalars in a list or an object that is written at once, and characters in its strings and names: some microseconds. */
+/** Scalars in an object that is written at once, and characters in its strings and names: some microseconds. */
 const FEW_VALUES = 64
 const FEW_CHARACTERS = 2048
 
 /** Looks at the value alone, not into what it contains: that would be looked at again on each level. */
-function isSmall(value: readonly Json[] | JsonObject): boolean {
+function isSmall(value: JsonObject): boolean {
   let values = 0
   let characters = 0
   for (const name in value) {
-    const part = (value as JsonObject)[name]
+    const part = value[name]
     values += 1
     characters += name.length + (typeof part === 'string' ? part.length : 0)
     const isScalar = typeof part !== 'object' || part === null

@@ -137,20 +137,22 @@ export function ownershipIn(
     async accessOfReader(scope, reader, most) {
       const byThread = new Map<string, ThreadAccess>()
       let count = 0
-      let next: GrantedFrom | null = null
-      const granted = (database: Connection): void => {
-        const part = grantedIn(database, scope, reader, next, AT_ONCE)
-        next = part.next
-        count += part.grants.length
-        if (part.grants.length > 0) addGranted(database, scope, part.grants, byThread)
+      const granted = (database: Connection, from: GrantedFrom | null): GrantedFrom | null => {
+        const { grants, next } = grantedIn(database, scope, reader, from, AT_ONCE)
+        count += grants.length
+        if (grants.length > 0) addGranted(database, scope, grants, byThread)
+        return next
       }
-      await file.read((database) => {
+      let next = await file.read((database) => {
         const rows = database.all(OF_OWNER, { scope, userId: reader.userId, limit: most + 1 })
         for (const row of rows) byThread.set(row.thread_id, { row: factsOf(row, null), runners: [] })
         count = rows.length
-        if (count <= most) granted(database)
+        return count <= most ? granted(database, null) : null
       })
-      while (next !== null && count <= most) await steps.take(() => file.read(granted))
+      while (next !== null && count <= most) {
+        const from = next
+        next = await steps.take(() => file.read((database) => granted(database, from)))
+      }
       return count > most ? null : byThread
     },
     async claim(key, claim) {
