@@ -83,9 +83,7 @@ function* writeText(text: MemberText, output: Output): Steps<void> {
 
 function* writeValue(value: Json, output: Output): Steps<void> {
   if (typeof value === 'string') yield* writeString(value, output)
-  else if (typeof value !== 'object' || value === null) {
-    if (output.add(JSON.stringify(value))) yield
-  } else if (isObject(value) && isSmall(value)) {
+  else if (typeof value !== 'object' || value === null || (isObject(value) && isSmall(value))) {
     if (output.add(JSON.stringify(value))) yield
   } else if (isObject(value)) yield* writeObject(value, NOTHING, NO_TEXTS, output)
   else {

@@ -249,13 +249,12 @@ function addGranted(
   grants: readonly { readonly threadId: string; readonly right: Right }[],
   byThread: Map<string, ThreadAccess>,
 ): void {
-  const rights = new Map<string, Right>()
+  const rows = database.all(SEVERAL, { scope, threadIds: JSON.stringify(grants.map(({ threadId }) => threadId)) })
+  const theirs = new Map(rows.map((row) => [row.thread_id, row]))
   for (const { threadId, right } of grants) {
-    const before = rights.get(threadId) ?? byThread.get(threadId)?.row?.granted ?? null
-    rights.set(threadId, widest(before, right) ?? right)
-  }
-  for (const row of database.all(SEVERAL, { scope, threadIds: JSON.stringify([...rights.keys()]) })) {
-    byThread.set(row.thread_id, { row: factsOf(row, rights.get(row.thread_id) ?? null), runners: [] })
+    const row = theirs.get(threadId)
+    const before = byThread.get(threadId)?.row?.granted ?? null
+    if (row !== undefined) byThread.set(threadId, { row: factsOf(row, widest(before, right)), runners: [] })
   }
 }
 
