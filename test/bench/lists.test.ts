@@ -12,7 +12,7 @@ import type { Round, RoundOrder } from '../../testing/bench/requests/generator.t
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { bench, benchWith, otherCheckout, scratchIn } from './command.ts'
 
-const BRIEFLY = ['--rounds=1', '--seconds=0.1'] as const
+const BRIEFLY = ['--rounds=1', '--seconds=0.1', '--warm-up=0.4'] as const
 
 const readResult = (folder: string) => JSON.parse(readFileSync(join(folder, 'lists.json'), 'utf8')) as ListsResult
 
@@ -87,7 +87,7 @@ void test('rows take turns, the first round does not count, and what is told is 
     proxy: { pid: process.pid, port, stop: async () => {} },
     given: { threads: 1, bytes: 2 },
   })
-  const effort = { rounds: 2, seconds: 0.001, tell: () => {} }
+  const effort = { rounds: 2, seconds: 0.001, warmUp: 0.004, tell: () => {} }
   const { parse, measured } = await measureLists({ lists: [], gets: [] }, [row('a', 1), row('b', 2)], helpers, effort)
   const turn = (port: number) => [`lists ${port}`, `gets ${port}`, `lists ${port}`, `gets ${port}`]
   const turns = ['parser', ...turn(1), ...turn(2)]
@@ -111,7 +111,12 @@ void test('a list that is refused while it is measured is no measurement', async
     parser: helperOf('parser', [{ count: 1, cpu: 1 }], []),
   }
   const row = { name: 'a', proxy: { pid: process.pid, port: 1, stop: async () => {} }, given: { threads: 1, bytes: 2 } }
-  const measuring = measureLists({ lists: [], gets: [] }, [row], helpers, { rounds: 1, seconds: 0.001, tell: () => {} })
+  const measuring = measureLists({ lists: [], gets: [] }, [row], helpers, {
+    rounds: 1,
+    seconds: 0.001,
+    warmUp: 0.004,
+    tell: () => {},
+  })
   await t.rejects(measuring, { message: 'a gave 3 bad answers: HTTP/1.1 503' })
 })
 

@@ -32,7 +32,7 @@ export const lists: Part<ListsResult> = {
   plot: listsPlot,
 }
 
-async function run({ also, only, rounds, seconds, keep, progress }: BenchOptions): Promise<ListsResult> {
+async function run({ also, only, rounds, seconds, warmUp, keep, progress }: BenchOptions): Promise<ListsResult> {
   const scratch = makeScratch(keep)
   const starter = makeStarter(scratch.folder, UPSTREAM_CONNECTIONS)
   const effort = { rounds: rounds ?? ROUNDS, seconds: seconds ?? SECONDS }
@@ -53,7 +53,7 @@ async function run({ also, only, rounds, seconds, keep, progress }: BenchOptions
     }
     progress.begin('lists, rounds', effort.rounds + 1)
     const made = { lists: [get(MANY_PATH, token)], gets: LOADS.get.make(starter.token) }
-    const figures = await measureLists(made, running, helpers, { ...effort, tell: (done) => progress.at(done) })
+    const figures = await measureLists(made, running, helpers, { ...effort, warmUp, tell: (done) => progress.at(done) })
     const told = rows.map(({ row: { name, title }, version }) => ({ name, title, version }))
     const list = { threads: MANY.length, bytes: MANY_BODY.length }
     return { date: today(), machine: thisMachine(), ...effort, list, rows: told, ...figures }

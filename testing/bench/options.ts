@@ -33,9 +33,9 @@ Of requests, langgraph, lists and streams:
              gateway-2-workers has the loads get, run and mix, and streams if it is named
   --also     NAME=FOLDER: the built gateway of another checkout as a further row; may be repeated
 
-Of requests, langgraph and signals:
+Of requests, langgraph, lists and signals:
 
-  --warm-up  seconds of each row and load before what counts (default: 8; the first quarter is told by itself)
+  --warm-up  seconds of each row and load before what counts (default: 8; of requests and langgraph the first quarter is told)
 
 Of requests and langgraph:
 

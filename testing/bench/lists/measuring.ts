@@ -49,9 +49,6 @@ export async function ask({ name, proxy }: RunningRow, token: string): Promise<L
   return { threads: threads.length, bytes: body.length }
 }
 
-/** The round that does not count takes so many times as long: connections are opened, and code is compiled. */
-const WARM_UP = 4
-
 /**
  * Measures.
  * @returns what came of parsing, and of each row, in their order
@@ -61,14 +58,14 @@ export async function measureLists(
   loads: ListLoads,
   rows: readonly MeasuredRow[],
   helpers: ListHelpers,
-  { rounds, seconds, tell }: Omit<Effort, 'connections' | 'warmUp'>,
+  { rounds, seconds, warmUp, tell }: Omit<Effort, 'connections'>,
 ): Promise<Pick<ListsResult, 'parse' | 'measured'>> {
   await helpers.lists.ask({ requests: loads.lists } satisfies LoadOrder)
   await helpers.gets.ask({ requests: loads.gets } satisfies LoadOrder)
   const parses: number[] = []
   const slices = new Map<string, Slice[]>(rows.map(({ name }) => [name, []]))
   for (let round = 0; round <= rounds; round += 1) {
-    const milliseconds = 1000 * seconds * (round === 0 ? WARM_UP : 1)
+    const milliseconds = 1000 * (round === 0 ? warmUp : seconds)
     const { count, cpu } = await helpers.parser.ask<Parsed>({ milliseconds } satisfies ParseOrder)
     if (round > 0) parses.push(cpu / count)
     for (const row of rows) {
