@@ -1,7 +1,7 @@
 /** The real React client, from another origin, through the gateway: what people see of it. */
 import { randomUUID } from 'node:crypto'
 import { test } from 'tap'
-import { call } from '../../testing/support/client.ts'
+import { call, runInput } from '../../testing/support/client.ts'
 import { OPERATOR } from '../../testing/support/sharing.ts'
 import { until } from '../../testing/support/until.ts'
 import { startScene, type Seat } from './scene.ts'
@@ -120,6 +120,20 @@ void test('the real client through the gateway', async (t) => {
     await alice.say('Look at this')
     await alice.hears(`Echo: Look at this (with ${size} bytes)`)
     t.same(await alice.errors(), [])
+  })
+
+  await t.test('and one of 20 MB, the most that the client takes, without the client', async (t) => {
+    const size = 20 * 1024 * 1024
+    const source = { type: 'data', value: Buffer.alloc(size, 7).toString('base64'), mimeType: 'image/png' }
+    const content = [
+      { type: 'text', text: 'Look at this' },
+      { type: 'image', source },
+    ]
+    const body = runInput(randomUUID(), '', { messages: [{ id: randomUUID(), role: 'user', content }] })
+    const { status, text } = await call(`${base}/agent/default/run`, { token: tokens.alice, body })
+    t.equal(status, 200, text)
+    const deltas = Array.from(text.matchAll(/"delta":"([^"]*)"/g), ([, delta]) => delta)
+    t.equal(deltas.join(''), `Echo: Look at this (with ${size} bytes)`)
   })
 
   await t.test(
