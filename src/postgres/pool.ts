@@ -26,6 +26,10 @@ export interface PostgresPool extends Queries {
 /** Thrown by `work` if what it read has changed. The transaction is rolled back and repeated. */
 export class Crossed extends Error {
   override readonly name = 'Crossed'
+
+  constructor() {
+    super('what it read kept changing')
+  }
 }
 
 export type OnIdleFailure = (failure: PostgresFailure) => void
@@ -42,7 +46,8 @@ const SURVEY_MS = 600_000
 /** Serialization failure and deadlock: certainly rolled back (PostgreSQL, "Serialization Failure Handling"). */
 const ROLLED_BACK: ReadonlySet<string | null> = new Set(['40001', '40P01'])
 
-const ATTEMPTS = 5
+/** Attempts of a step that concurrent changes invalidate. Chance alone does not cause so many. */
+export const ATTEMPTS = 20
 
 /** How long a connection may be idle, and how long it may live: the server behind a name may change. */
 const IDLE_MS = 300_000

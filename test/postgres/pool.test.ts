@@ -165,9 +165,19 @@ void test('work that others have crossed is begun anew, a few times', async (t) 
     return runs
   })
   t.equal(result, 3)
+  let times = 0
+  const often = pool.transaction(async () => {
+    times += 1
+    if (times < 15) throw new Crossed()
+  })
+  await t.resolves(often, 'also where many others change the same at the same time')
   await t.rejects(
     pool.transaction(() => Promise.reject(new Crossed())),
     Crossed,
+  )
+  await t.rejects(
+    pool.transaction(() => Promise.reject(new Crossed())),
+    { message: 'what it read kept changing' },
   )
 })
 

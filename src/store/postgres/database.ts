@@ -36,9 +36,6 @@ export function databaseOn(pool: PostgresPool, identity: SchemaIdentity): Databa
   }
 }
 
-/** Attempts of a step that concurrent changes invalidate. Chance alone does not cause so many. */
-export const ATTEMPTS = 20
-
 export function crossed(): StoreUnavailable {
   return new StoreUnavailable('the ownership store failed: the row of a thread kept changing')
 }

@@ -1,7 +1,8 @@
 /** Settles registered runs when they end, in PostgreSQL. */
 import type { ClaimStore } from '../port/claims.ts'
 import type { ThreadKey } from '../port/thread.ts'
-import { ATTEMPTS, crossed, type Database } from './database.ts'
+import { ATTEMPTS } from '../../postgres/pool.ts'
+import { crossed, type Database } from './database.ts'
 import type { Tables } from '../sql/statement.ts'
 import type { PostgresInvalidations } from './invalidations.ts'
 
