@@ -5,8 +5,13 @@ import { AbstractAgent, type AGUIEvent, type BaseEvent, EventType, type RunAgent
 import { from, type Observable } from 'rxjs'
 import { attachedBytes, lastUserText, pieces } from './messages.ts'
 
-/** What `slow` sends: so many pieces, one in so many milliseconds. */
-const SLOW = { count: 50, everyMs: 100 } as const
+/** What is sent instead of an echo: so many numbers, one in `EVERY_MS`. */
+const NUMBERS: ReadonlyMap<string, number> = new Map([
+  ['slow', 50],
+  ['endless', Infinity],
+])
+
+const EVERY_MS = 100
 
 /** What the client asks to be called with what could be said next. */
 const SUGGEST = 'copilotkitSuggest'
@@ -16,7 +21,7 @@ const PAUSE_MS = 5
 
 /**
  * Answers `Echo: <what the user said last>` in a few pieces, with how much was attached. Told `slow`, it goes on for five
- * seconds, unless its run is stopped. Asked for suggestions, it suggests to be slow.
+ * seconds, and told `endless`, for ever, unless its run is stopped. Asked for suggestions, it suggests to be slow.
  */
 export class EchoAgent extends AbstractAgent {
   readonly #closing: AbortSignal
@@ -57,19 +62,23 @@ export class EchoAgent extends AbstractAgent {
 
   async *#answer({ messages }: RunAgentInput, signal: AbortSignal): AsyncGenerator<AGUIEvent> {
     const said = lastUserText(messages)
-    const slow = said.trim() === 'slow'
+    const numbers = NUMBERS.get(said.trim())
     const bytes = attachedBytes(messages)
     const echo = `Echo: ${said}${bytes === 0 ? '' : ` (with ${bytes} bytes)`}`
-    const deltas = slow ? Array.from({ length: SLOW.count }, (_, at) => `${at + 1} `) : pieces(echo, 3)
+    const deltas = numbers === undefined ? pieces(echo, 3) : counted(numbers)
     const messageId = randomUUID()
     yield { type: EventType.TEXT_MESSAGE_START, messageId, role: 'assistant' }
     for (const delta of deltas) {
       yield { type: EventType.TEXT_MESSAGE_CONTENT, messageId, delta }
-      await pause(slow ? SLOW.everyMs : PAUSE_MS, undefined, { signal }).catch(() => undefined)
+      await pause(numbers === undefined ? PAUSE_MS : EVERY_MS, undefined, { signal }).catch(() => undefined)
       if (signal.aborted) break
     }
     yield { type: EventType.TEXT_MESSAGE_END, messageId }
   }
+}
+
+function* counted(to: number): Generator<string> {
+  for (let number = 1; number <= to; number += 1) yield `${number} `
 }
 
 function isForSuggestions({ forwardedProps }: RunAgentInput): boolean {

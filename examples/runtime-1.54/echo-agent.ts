@@ -1,13 +1,10 @@
 /** An agent inside the runtime's process that says what it was told, made of the parts that this runtime goes with. */
 import { randomUUID } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
+import { once } from 'node:events'
 import { AbstractAgent, type BaseEvent, EventType, type RunAgentInput } from '@ag-ui/client'
 import { from, type Observable } from 'rxjs'
 
-/** How long a run that was told `slow` goes on, unless it is stopped. */
-const SLOW_MS = 5000
-
-/** Answers `Echo: <what the last message says>`. */
+/** Answers `Echo: <what the last message says>`. Told `endless`, it goes on until its run is stopped. */
 export class EchoAgent extends AbstractAgent {
   readonly #closing: AbortSignal
   readonly #stopped = new AbortController()
@@ -39,7 +36,7 @@ async function* events({ threadId, runId, messages }: RunAgentInput, signal: Abo
   yield event(EventType.RUN_STARTED, { threadId, runId })
   yield event(EventType.TEXT_MESSAGE_START, { messageId, role: 'assistant' })
   yield event(EventType.TEXT_MESSAGE_CONTENT, { messageId, delta: `Echo: ${said}` })
-  if (said === 'slow') await pause(SLOW_MS, undefined, { signal }).catch(() => undefined)
+  if (said === 'endless' && !signal.aborted) await once(signal, 'abort')
   yield event(EventType.TEXT_MESSAGE_END, { messageId })
   yield event(EventType.RUN_FINISHED, { threadId, runId })
 }

@@ -47,14 +47,13 @@ void test('the real client through the gateway', async (t) => {
 
   await t.test('an answer comes while it is made, and is stopped by whoever asked for it', async (t) => {
     const alice = await seat(t, 'alice')
-    await alice.say('slow')
+    await alice.say('endless')
     await alice.hears(/1 2 3/)
-    t.notMatch(await alice.chat(), / 50 /, 'it has not ended')
     await alice.window.getByTestId('copilot-send-button').click()
     await until(() => runtime.requests.some(({ url }) => url.includes('/stop/')))
     const [thread = ''] = await lists(alice, (threads) => threads.length === 2)
     await until(async () => !/"isRunning":true/.test((await messages(thread)).text))
-    t.notMatch((await messages(thread)).text, / 50 /, 'and never does')
+    t.match((await messages(thread)).text, /1 2 3/)
     t.same(await alice.errors(), [])
   })
 
@@ -173,7 +172,7 @@ void test('the real client through the gateway', async (t) => {
 
   await t.test('who is revoked sees their answer break off, and why', async (t) => {
     const bob = await seat(t, 'bob')
-    await bob.say('slow')
+    await bob.say('endless')
     await bob.hears(/1 2 3/)
     const body = { user: 'corp:bob' }
     const revoked = await call(`${gateway.adminUrl}/revocations`, {

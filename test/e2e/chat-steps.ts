@@ -64,7 +64,7 @@ export async function stopping(t: Test, scene: Scene, alice: ChatCore, bob: Chat
     [elsewhere, false],
   ] as const) {
     const thread = crypto.randomUUID()
-    const running = alice.say(thread, 'slow')
+    const running = alice.say(thread, 'endless')
     await until(() => alice.said(thread).length > 1)
     t.match(await bob.stop(thread), { status: 403, json: { code: 'not-owner' } })
     const stop = await page.stop(thread)
@@ -73,7 +73,6 @@ export async function stopping(t: Test, scene: Scene, alice: ChatCore, bob: Chat
     t.equal(stop.contentType, 'application/json', 'body or none')
     const [, answer] = await running
     t.match(answer?.text, /^1 /)
-    t.notMatch(answer?.text, / 50 /, 'it was not said to its end')
   }
   t.strictSame([...bob.errors, ...elsewhere.errors], [])
 }
