@@ -160,9 +160,7 @@ void test('an upstream that speaks no TLS, or no HTTP', async (t) => {
 })
 
 void test('an upstream that never answers is told so in time, and what has nothing to do with it is checked', async (t) => {
-  const before = performance.now()
   const { of } = await told(t, () => {}, {}, { timeout: 200 })
-  t.ok(performance.now() - before < 5000)
   t.match(of('upstream.reachable'), { level: 'problem', message: /gives no answer within 200 ms/ })
   t.match(of('upstream.runtime'), { level: 'unknown', message: 'not checked: no answer within 200 ms' })
   t.match(of('store.file'), { level: 'ok' })
