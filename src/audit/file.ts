@@ -9,6 +9,12 @@ type FileError = Error & { readonly code?: string }
 
 /** Bytes of lines that wait for a failing file: beyond this, lines are lost. */
 const MAX_WAITING = 8 * 1024 * 1024
+/**
+ * Lines are gathered up to this many bytes and milliseconds, then written: a write by itself costs as much as several lines, and
+ * takes a thread besides.
+ */
+const MOST_GATHERED = 128 * 1024
+const GATHERING_MS = 25
 /** Milliseconds between retries of a failing file, and between checks of a working one. */
 const CHECK_EVERY_MS = 1000
 /** Milliseconds that a file that takes no lines may delay the end of the process. */
@@ -27,8 +33,10 @@ export interface AuditFileParts {
 
 /** @throws Error that names the path and what to do */
 export function openAuditFile(file: string, { outage, log, onWritten }: AuditFileParts): LineSink {
-  const waiting: Buffer[] = []
+  const waiting: string[] = []
   let waitingBytes = 0
+  /** Pending while a write may wait for more lines. */
+  let gathering: NodeJS.Timeout | undefined
   let unchecked = 0
   let fd: number | null = null
   let isSound = true
@@ -90,12 +98,14 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
   const settle = (bytes: number): void => {
     let left = bytes
     let lines = 0
-    for (let first = waiting[0]; first !== undefined && left >= first.length; first = waiting[0]) {
-      left -= first.length
-      waitingBytes -= first.length
-      waiting.shift()
+    for (const line of waiting) {
+      const length = Buffer.byteLength(line)
+      if (left < length) break
+      left -= length
       lines += 1
     }
+    waiting.splice(0, lines)
+    waitingBytes -= bytes - left
     unchecked += lines
     onWritten(lines)
   }
@@ -105,8 +115,8 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
     for (;;) {
       // Only between whole batches: no line is split between two files.
       if (isCheckDue || reopening === 'now') check()
-      if (fd === null || waiting.length === 0) break
-      const batch = Buffer.concat(waiting)
+      if (fd === null || waiting.length === 0 || gathering !== undefined) break
+      const batch = Buffer.from(waiting.join(''))
       let done = 0
       try {
         while (done < batch.length) done += await write(fd, batch.subarray(done))
@@ -120,6 +130,8 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
   }
 
   const begin = (): void => {
+    clearTimeout(gathering)
+    gathering = undefined
     if (!isWriting) written = writeAll()
   }
 
@@ -140,7 +152,7 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
   const atExit = (): void => {
     if (fd === null || waiting.length === 0) return
     try {
-      fs.writeSync(fd, Buffer.concat(isCut(fd) ? [Buffer.from('\n'), ...waiting] : waiting))
+      fs.writeSync(fd, Buffer.from(`${isCut(fd) ? '\n' : ''}${waiting.join('')}`))
     } catch {
       // The process ends: no log can report this any more.
     }
@@ -149,15 +161,16 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
 
   return {
     write(line) {
-      const bytes = Buffer.from(line)
-      if (isStopped || waitingBytes + bytes.length > MAX_WAITING) {
+      const length = Buffer.byteLength(line)
+      if (isStopped || waitingBytes + length > MAX_WAITING) {
         outage.began('too many lines wait')
         outage.lost(1)
         return
       }
-      waiting.push(bytes)
-      waitingBytes += bytes.length
-      begin()
+      waiting.push(line)
+      waitingBytes += length
+      if (waitingBytes >= MOST_GATHERED) begin()
+      else gathering ??= setTimeout(begin, GATHERING_MS)
     },
     reopen() {
       reopening = 'now'
