@@ -113,7 +113,12 @@ void test('a store whose file another process keeps locked for a moment, again a
     other.exec('COMMIT')
     t.same(new Set(await all), new Set([200]))
   })
-  fires(t, { scrapes, pace: 'goes-on', firing: { 0: [], 3: ['LatencyFast'], 70: ['LatencyFast', 'LatencySlow'] } })
+  fires(t, {
+    scrapes,
+    pace: 'goes-on',
+    slow: 'gateway_duration',
+    firing: { 0: [], 3: ['LatencyFast'], 70: ['LatencyFast', 'LatencySlow'] },
+  })
 })
 
 void test('a store that fails', async (t) => {
@@ -248,7 +253,7 @@ void test('an upstream that is slow to answer', async (t) => {
     return events()(request, response)
   })
   const scrapes = await rounds(gate, (number) => runs(gate, 20, `slow-${number}`))
-  fires(t, { scrapes, pace: 'goes-on', firing: { 3: [], 12: ['UpstreamSlow'] } })
+  fires(t, { scrapes, pace: 'goes-on', slow: 'upstream_first_byte', firing: { 3: [], 12: ['UpstreamSlow'] } })
 })
 
 void test('more connections than the limit', async (t) => {
