@@ -2,19 +2,13 @@
 import fs from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Logger } from '../observe/log.ts'
+import { GATHERING_MS, MOST_GATHERED, type Logger } from '../observe/log.ts'
 import type { LineSink, Outage } from './outage.ts'
 
 type FileError = Error & { readonly code?: string }
 
 /** Bytes of lines that wait for a failing file: beyond this, lines are lost. */
 const MAX_WAITING = 8 * 1024 * 1024
-/**
- * Lines are gathered up to this many bytes and milliseconds, then written: a write by itself costs as much as several lines, and
- * takes a thread besides.
- */
-const MOST_GATHERED = 128 * 1024
-const GATHERING_MS = 25
 /** Milliseconds between retries of a failing file, and between checks of a working one. */
 const CHECK_EVERY_MS = 1000
 /** Milliseconds that a file that takes no lines may delay the end of the process. */

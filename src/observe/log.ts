@@ -36,9 +36,9 @@ function makeTimestamp(): () => string {
 /** Most bytes held of unwritable lines: beyond this they are lost, and the gateway goes on. */
 const MOST_HELD = 8 * 1024 * 1024
 
-/** Lines are gathered up to this many bytes and milliseconds, then written. */
-const MOST_GATHERED = 128 * 1024
-const GATHERING_MS = 25
+/** Lines, also those of the audit, are gathered up to this many bytes and milliseconds, then written. */
+export const MOST_GATHERED = 128 * 1024
+export const GATHERING_MS = 25
 
 /** A full disk loses lines but does not stop the gateway. One write per line would cost more than all else about a line. */
 function stdout(most: number, form: LogForm): DestinationStream & Pick<NodeJS.EventEmitter, 'on'> {

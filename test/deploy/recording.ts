@@ -45,7 +45,7 @@ export async function scrape(healthUrl: string): Promise<Scrape> {
 type Times = 'gateway_duration' | 'upstream_first_byte'
 
 /** A busy machine makes every time longer. Of these histograms, each time is taken for short but the one that is the fault. */
-function withShortTimes(one: Scrape, slow: Times | null): Scrape {
+function withShortTimes(one: Scrape, slow: Times | undefined): Scrape {
   const pattern = /^threadwarden_(gateway_duration|upstream_first_byte)_seconds_bucket\{/
   return new Map(
     Array.from(one, ([series, value]) => {
@@ -94,7 +94,7 @@ export function replays(t: Test, { scrapes, pace = 'holds', interval = '1m', slo
     {
       interval,
       input_series: inputSeries(
-        scrapes.map((one) => withShortTimes(one, slow ?? null)),
+        scrapes.map((one) => withShortTimes(one, slow)),
         pace,
         steps,
       ),
