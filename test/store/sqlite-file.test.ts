@@ -4,10 +4,15 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
+import type { Sql } from '../../src/store/sql/statement.ts'
+import { SqliteFile } from '../../src/store/sqlite/file.ts'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { SCHEMA_VERSION } from '../../src/store/sqlite/schema.ts'
 
+const INSERT: Sql<never> = {
+  text: `INSERT INTO threads (scope, thread_id, user_id, agent_id, created_at, last_used_at) VALUES ('', :id, 'corp:alice', 'agent', 1, 1)`,
+}
 const KEY = { scope: '', threadId: 't-1' }
 
 /** What opening a file as a store throws. */
@@ -33,6 +38,61 @@ void test('file and folders are made where they are missing, and what was claime
   t.match(await again.thread(KEY), { row: { owner: 'corp:alice', deletedAt: null } })
   t.same(await again.secret(), secret)
   await again.close()
+})
+
+/** Each transaction ends with a frame that has the size of the database (https://sqlite.org/fileformat.html#the_write_ahead_log). */
+function transactionsIn(log: string): number {
+  const bytes = readFileSync(log)
+  const frame = 24 + bytes.readUInt32BE(8)
+  const salt = bytes.readBigUInt64BE(16)
+  let count = 0
+  for (let at = 32; at + frame <= bytes.length && bytes.readBigUInt64BE(at + 8) === salt; at += frame)
+    if (bytes.readUInt32BE(at + 4) > 0) count += 1
+  return count
+}
+
+void test('claims of one turn of the event loop share a transaction, and a failure stays its own', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const path = join(folder, 'ownership.db')
+  await (await openSqliteStore(path)).close()
+  const file = await SqliteFile.open(path)
+  t.teardown(() => file.close())
+  const count: Sql<{ count: number }> = { text: 'SELECT count(*) AS count FROM threads' }
+  const add = (id: string): Promise<number> =>
+    file.write((database) => {
+      if (id === 'fails') throw new Error('as asked')
+      return database.run(INSERT, { id })
+    })
+  const before = transactionsIn(`${path}-wal`)
+  t.same(await Promise.all(Array.from({ length: 64 }, (_, at) => add(`t-${at}`))), new Array(64).fill(1))
+  t.equal(transactionsIn(`${path}-wal`) - before, 1, 'one transaction for all')
+  const ids = ['u-1', 'fails', 'u-2', 't-1', 'u-3']
+  const results = await Promise.allSettled(ids.map(add))
+  t.same(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'],
+  )
+  t.match(results[1], { reason: { name: 'StoreUnavailable', message: /as asked/ } })
+  t.equal((await file.ask((database) => database.get(count)))?.count, 67, 'each that worked is there once')
+})
+
+void test('what waits to be written is written before the file is closed', async (t) => {
+  const { folder, remove } = makeFolder()
+  t.teardown(remove)
+  const path = join(folder, 'ownership.db')
+  await (await openSqliteStore(path)).close()
+  const file = await SqliteFile.open(path)
+  const written = Array.from({ length: 100 }, (_, at) => file.write((database) => database.run(INSERT, { id: `t-${at}` })))
+  file.close()
+  await Promise.all(written)
+  const again = await openSqliteStore(path)
+  t.match(await again.thread({ scope: '', threadId: 't-99' }), { row: { owner: 'corp:alice' } })
+  await again.close()
+  await t.rejects(
+    file.write((database) => database.run(INSERT, { id: 'late' })),
+    /it is closed/,
+  )
 })
 
 void test('scope and thread id are the primary key, and users are indexed', async (t) => {

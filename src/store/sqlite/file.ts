@@ -12,6 +12,15 @@ export type Step<T> = (database: Connection) => T
 
 type Use = 'read' | 'write'
 
+interface Waiting {
+  readonly step: Step<unknown>
+  readonly resolve: (result: never) => void
+  readonly reject: (why: StoreUnavailable) => void
+}
+
+/** Steps of one transaction: together they keep the event loop from other work. */
+const MOST_TOGETHER = 64
+
 /** Milliseconds to wait for another process's lock; then the answer is 503. */
 const PATIENCE_MS = 5000
 const PROBE_PATIENCE_MS = 1000
@@ -42,6 +51,7 @@ export class SqliteFile {
   #checkedAt = -Infinity
   #lasting = false
   #closed = false
+  #waiting: Waiting[] = []
   #why = ''
 
   private constructor(path: string, retry: number) {
@@ -85,12 +95,31 @@ export class SqliteFile {
     }
   }
 
-  async write<T>(step: Step<T>): Promise<T> {
+  /** Steps of one turn of the event loop share a transaction, because the disk confirms each transaction by itself. */
+  write<T>(step: Step<T>): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (this.#waiting.length === 0) setImmediate(() => this.#writeWaiting())
+      this.#waiting.push({ step, resolve, reject })
+    })
+  }
+
+  #writeWaiting(): void {
+    while (this.#waiting.length > 0) void this.#writeTogether(this.#waiting.splice(0, MOST_TOGETHER))
+  }
+
+  async #writeTogether(group: readonly Waiting[]): Promise<void> {
+    const all: Step<unknown[]> = (connection) => group.map(({ step }) => step(connection))
+    let results: unknown[]
     try {
-      return await this.#turns.write.take(() => this.#written(step))
+      results = await this.#turns.write.take(() => this.#written(all))
     } catch (error) {
-      throw this.#failed(error, 'write')
+      const why = this.#failed(error, 'write')
+      // One of them may have failed for all of them: each by itself shows which.
+      if (group.length > 1 && !isBusy(error)) for (const one of group) await this.#writeTogether([one])
+      else group.forEach(({ reject }) => reject(why))
+      return
     }
+    group.forEach(({ resolve }, at) => resolve(results[at] as never))
   }
 
   /** An optional write. Returns false if it was skipped: another process has the lock, or writing fails. */
@@ -116,6 +145,7 @@ export class SqliteFile {
   }
 
   close(): void {
+    this.#writeWaiting()
     this.#closed = true
     this.#drop()
   }
