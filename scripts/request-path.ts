@@ -18,17 +18,17 @@ import { prepare } from '../src/snapshot/load.ts'
 import { ISSUER, ISSUER_KEY, makeIssuer } from '../testing/bench/requests/tokens.ts'
 import { runCommand } from '../testing/command.ts'
 
+/** What a change may not exceed. To be lowered with each change that makes the way shorter. */
+const MOST_FILES = 40
+const MOST_FUNCTIONS = 180
+
 const USAGE = `The source files and functions that serve one warm run.
 
   npm run path -- [--check] [--functions]
 
-  --check      exit code 1 for more than 37 files or 178 functions
+  --check      exit code 1 for more than ${MOST_FILES} files or ${MOST_FUNCTIONS} functions
   --functions  list the functions of each file, with their calls
 `
-
-/** What a change may not exceed. To be lowered with each change that makes the way shorter. */
-const MOST_FILES = 40
-const MOST_FUNCTIONS = 181
 
 const WARM_UP = 200
 const ROUNDS = 5

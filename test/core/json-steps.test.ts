@@ -142,10 +142,3 @@ void test('it takes many steps, and each of them a bounded part of the text', (t
   }
   t.end()
 })
-
-void test('nothing of the text is kept beside what was made of it', (t) => {
-  const pieces = ['{"a":"', 'x'.repeat(100), '"}']
-  t.match(atOnce(readInSteps(pieces)), { outcome: 'read', value: { a: 'x'.repeat(100) } })
-  t.same(pieces, ['', '', ''])
-  t.end()
-})

@@ -46,7 +46,7 @@ const failed = (maybeSent: boolean): UpstreamFailure => ({
 const NONE: Payload = { kind: 'none' }
 const named = (name: string | number | null | undefined, archived?: Json): Payload => ({
   kind: 'json',
-  bytes: Buffer.alloc(0),
+  bytes: [],
   name,
   archived,
   claimed: null,

@@ -19,7 +19,7 @@ const ALICE = user('alice')
 const RULES = rulesOf({ 'threads/update': [{ threads: ['own'] }], 'threads/archive': [{ threads: ['own'] }] })
 const FACTS = { userScoped: false, unknownThread: 'claim', enforcement: 'enforce' } as const
 
-const NAMING: Payload = { kind: 'json', bytes: Buffer.from('{}'), name: 'Holidays', archived: undefined, claimed: null }
+const NAMING: Payload = { kind: 'json', bytes: [Buffer.from('{}')], name: 'Holidays', archived: undefined, claimed: null }
 const CHANGES = {
   name: { route: ['PATCH', 'threads/t1'], payload: NAMING, by: 'rename' },
   archive: { route: ['POST', 'threads/t1/archive'], payload: { kind: 'none' }, by: 'archive' },

@@ -18,9 +18,16 @@ const PLAIN = /[^"\\\u0000-\u001f]*/y
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
 
-/** Empties each piece once it is read. json/read.ts has already bounded depth, values, and length of keys and numbers. */
-export function* readInSteps(pieces: string[], opened: readonly string[] = []): Steps<SteppedReading | Refusal> {
-  const reader = new SteppedReader(inSlices(pieces), opened)
+/**
+ * json/read.ts has already bounded depth, values, and length of keys and numbers.
+ * @param hasControls false if the text has no control character at all: then no string is searched for one
+ */
+export function* readInSteps(
+  pieces: Iterable<string>,
+  opened: readonly string[] = [],
+  hasControls = true,
+): Steps<SteppedReading | Refusal> {
+  const reader = new SteppedReader(inSlices(pieces), opened, hasControls)
   while (reader.fault === null && !reader.isOver) {
     reader.step()
     yield
@@ -34,6 +41,7 @@ type Next = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-o
 
 class SteppedReader {
   readonly #slices: Iterator<string, undefined>
+  readonly #hasControls: boolean
   #text = ''
   #strings = stringsOf('')
   #at = 0
@@ -50,8 +58,9 @@ class SteppedReader {
   fault: Reason | null = null
   isOver = false
 
-  constructor(slices: Iterator<string, undefined>, opened: readonly string[]) {
+  constructor(slices: Iterator<string, undefined>, opened: readonly string[], hasControls: boolean) {
     this.#slices = slices
+    this.#hasControls = hasControls
     this.recorder = new MemberRecorder(opened)
   }
 
@@ -196,7 +205,9 @@ class SteppedReader {
     this.#next = 'colon'
   }
 
+  /** Of text without quotes and backslashes. */
   #plain(from: number, end: number): string | null {
+    if (!this.#hasControls) return this.#text.slice(from, end)
     PLAIN.lastIndex = from
     PLAIN.test(this.#text)
     return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null

@@ -1,4 +1,7 @@
 /** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/contributing/threat-model.md). */
+import { isUtf8 } from 'node:buffer'
+import { StringDecoder } from 'node:string_decoder'
+import { hasControlsIn } from './control-characters.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
 import { isNumberStart, isObject, isPlainNumber, isSpace, numberEnd, stringsOf, type Json, type JsonObject } from './syntax.ts'
 import { refuse, type Refusal } from '../reasons.ts'
@@ -30,8 +33,6 @@ const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.P
 
 const NONE = new Uint8Array()
 
-const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-
 export interface JsonSource {
   readonly value: JsonObject
   readonly text: string
@@ -39,17 +40,21 @@ export interface JsonSource {
   readonly asWritten: boolean
 }
 
+export type SteppedSource = SteppedReading & Pick<JsonSource, 'asWritten'>
+
 export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 
 export interface JsonReader {
   /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
   push(bytes: Uint8Array): Refusal | null
+  /** All that was pushed. */
+  readonly bytes: readonly Uint8Array[]
   /** Counts of the text so far. */
   readonly shape: Pick<Shape, 'values'>
   isLarge(): boolean
   end(): JsonReading
   /** @param opened the objects whose members are wanted separately: names with a `/` between them */
-  inSteps(opened: readonly string[]): Steps<SteppedReading | Refusal>
+  inSteps(opened: readonly string[]): Steps<SteppedSource | Refusal>
 }
 
 /** In characters. */
@@ -58,32 +63,35 @@ const MANY_VALUES = 8192
 /** Escaped keys are read in steps in any case, and each costs more. */
 const LARGE_IF_ESCAPED = 16 * 1024
 
-/** Keeps the text that arrived, not the bytes. By default only the number of all values is bounded. */
+/** By default only the number of all values is bounded. */
 export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const shape = makeShape(bounds)
-  const pieces: string[] = []
+  const arrived: Uint8Array[] = []
+  /** Empty for a large text, which is decoded again when it is read: until then it would be copied by the garbage collector. */
+  const texts: string[] = []
   let length = 0
   let cut: Uint8Array = NONE
   return {
     push(bytes) {
-      const whole = cut.length === 0 ? bytes : joined(cut, bytes)
+      arrived.push(bytes)
+      const whole = cut.length === 0 ? bytes : Buffer.concat([cut, bytes])
       const over = (whole.at(-1) ?? 0) < 0x80 ? 0 : cutCharacter(whole)
       cut = over === 0 ? NONE : whole.slice(-over)
-      let piece: string
-      try {
-        piece = UTF8.decode(over === 0 ? whole : whole.subarray(0, -over))
-      } catch {
-        return refuse('body-not-utf8')
-      }
-      pieces.push(piece)
-      length += piece.length
-      return shape.take(piece)
+      const complete = over === 0 ? whole : whole.subarray(0, -over)
+      if (!isUtf8(complete)) return refuse('body-not-utf8')
+      // A TextDecoder takes longer. A byte order mark stays in the text.
+      const text = Buffer.from(complete.buffer, complete.byteOffset, complete.length).toString()
+      length += text.length
+      if (length <= LARGE) texts.push(text)
+      else texts.length = 0
+      return shape.take(text)
     },
+    bytes: arrived,
     shape,
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
       if (cut.length > 0) return refuse('body-not-utf8')
-      const text = pieces.splice(0).join('')
+      const text = (length <= LARGE ? texts.splice(0) : [...textsOf(arrived)]).join('')
       const { asWritten } = shape
       // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
       if (shape.hasEscapedKeys) {
@@ -103,15 +111,14 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       // An object keeps only the last of equal keys: fewer keys than members means that the text had duplicates.
       return kept.members === shape.members ? { outcome: 'read', value, text, asWritten } : refuse('body-key-repeated')
     },
-    inSteps: (opened) => (cut.length > 0 ? refusedAtOnce(refuse('body-not-utf8')) : readInSteps(pieces.splice(0), opened)),
+    *inSteps(opened) {
+      if (cut.length > 0) return refuse('body-not-utf8')
+      texts.length = 0
+      const hasControls = yield* hasControlsIn(arrived)
+      const reading = yield* readInSteps(textsOf(arrived), opened, hasControls)
+      return reading.outcome === 'refused' ? reading : { ...reading, asWritten: shape.asWritten }
+    },
   }
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  const both = new Uint8Array(first.length + second.length)
-  both.set(first)
-  both.set(second, first.length)
-  return both
 }
 
 /** The number of bytes at the end that begin an incomplete character (RFC 3629 §3). */
@@ -125,8 +132,11 @@ function cutCharacter(bytes: Uint8Array): number {
   return 0
 }
 
-function* refusedAtOnce(refusal: Refusal): Steps<Refusal> {
-  return refusal
+/** @param pieces UTF-8; a character may be in two of them */
+function* textsOf(pieces: readonly Uint8Array[]): Generator<string, undefined, undefined> {
+  const decoder = new StringDecoder('utf8')
+  for (const piece of pieces) yield decoder.write(Buffer.from(piece.buffer, piece.byteOffset, piece.length))
+  return undefined
 }
 
 /** Counts the keys of a parsed value at every level. Refuses what serialising again would change or a merge would obey. */

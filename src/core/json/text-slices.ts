@@ -3,12 +3,11 @@
 /** In characters. Only the last slice may have fewer; each has less than twice as many. */
 export const SLICE = 32 * 1024
 
-/** Empties each piece when it is taken. No slice ends between the halves of a surrogate pair. */
-export function* inSlices(pieces: string[]): Generator<string, undefined, undefined> {
+/** No slice ends between the halves of a surrogate pair. */
+export function* inSlices(pieces: Iterable<string>): Generator<string, undefined, undefined> {
   let waiting = ''
-  for (let which = 0; which < pieces.length; which += 1) {
-    let piece = waiting + (pieces[which] ?? '')
-    pieces[which] = ''
+  for (const next of pieces) {
+    let piece = waiting + next
     while (piece.length >= 2 * SLICE) {
       const end = cutAt(piece, SLICE)
       yield piece.slice(0, end)

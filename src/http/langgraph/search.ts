@@ -198,7 +198,7 @@ function offsetOf({ offset }: JsonObject): number {
 }
 
 function payloadOf(body: JsonObject): Payload {
-  return { kind: 'json', bytes: Buffer.from(JSON.stringify(body)), name: undefined, archived: undefined, claimed: null }
+  return { kind: 'json', bytes: [Buffer.from(JSON.stringify(body))], name: undefined, archived: undefined, claimed: null }
 }
 
 function written(value: unknown): Rewritten {

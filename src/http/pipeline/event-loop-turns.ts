@@ -1,4 +1,4 @@
-/** Gives other requests a turn between steps of long work: a turn of the event loop runs one step over all requests. */
+/** Gives other requests a turn between steps of long work: a turn of the event loop runs the steps of one request. */
 import type { Steps } from '../../core/json/steps.ts'
 
 const waiting: (() => void)[] = []
@@ -16,10 +16,15 @@ function begin(): void {
   if (waiting.length > 0) setImmediate(begin)
 }
 
-export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
+/** @param together steps of one turn: where a step is short, a turn for each would take more time than the steps */
+export async function inTurns<Result>(steps: Steps<Result>, together = 1): Promise<Result> {
+  // Many that begin in the same turn would otherwise take their first steps in it.
+  if (waiting.length > 0) await turn()
   for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
+    for (let step = 0; step < together; step += 1) {
+      const { done, value } = steps.next()
+      if (done === true) return value
+    }
     await turn()
   }
 }

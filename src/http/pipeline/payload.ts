@@ -19,8 +19,7 @@ import {
 import { claimedHistory } from '../../core/route/claimed-history.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
-import { isObject, makeJsonReader, type JsonObject, type JsonSource } from '../../core/json/read.ts'
-import type { SteppedReading } from '../../core/json/read-in-steps.ts'
+import { isObject, makeJsonReader, type JsonObject, type JsonSource, type SteppedSource } from '../../core/json/read.ts'
 import { memberTexts, writeAnew } from '../../core/json/write.ts'
 import type { MemberTexts } from '../../core/json/member-texts.ts'
 import { writeInSteps } from '../../core/json/write-in-steps.ts'
@@ -106,10 +105,10 @@ function matched(request: Classified, body: ReadBody | Refusal, rules: Rules): R
   return match
 }
 
-const NOTHING: Payload = { kind: 'none' }
+/** Steps of a large body in one turn of the event loop: less than a millisecond, or two of escapes. */
+const TOGETHER = 8
 
-/** The gateway does not keep the bytes of a larger body beside its text. */
-const LARGE_BODY = 256 * 1024
+const NOTHING: Payload = { kind: 'none' }
 
 /** @returns a refusal: 415, 413, 400 or 503. A single-route upstream takes no multipart. */
 export function readPayload(
@@ -181,7 +180,7 @@ async function withRecording(
   let body: ReadBody | Refusal | undefined
   try {
     const { value, texts } = recording
-    return (body = checkBody(parts, descriptor, { outcome: 'read', value, texts }, hold))
+    return (body = checkBody(parts, descriptor, { outcome: 'read', value, texts, asWritten: true, bytes: null }, hold))
   } finally {
     if (body?.outcome !== 'read') hold.release()
   }
@@ -193,13 +192,16 @@ function without(descriptor: RouteDescriptor, missing: Reason, hold: Partial<Hol
   return { outcome: 'read', descriptor, write: () => NOTHING, forget, release }
 }
 
-interface WholeSource extends JsonSource {
-  readonly outcome: 'read'
-  /** The bytes as they came; null where the gateway does not keep them beside the text. */
-  readonly bytes: readonly Buffer[] | null
+/** The bytes as they came; null of a body within another one. */
+interface Arrived {
+  readonly bytes: readonly Uint8Array[] | null
 }
 
-type BodySource = WholeSource | SteppedReading
+type WholeSource = JsonSource & Arrived & { readonly outcome: 'read' }
+
+type InSteps = SteppedSource & Arrived
+
+type BodySource = WholeSource | InSteps
 
 /** What the gateway holds of a body. */
 interface Hold {
@@ -258,25 +260,24 @@ async function withJson<About>(
   { opened, check }: JsonForm<About>,
 ): Promise<ReadBody | Refusal> {
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
-  const pieces: Buffer[] = []
-  let length = 0
   const { caller } = arriving
   const budget = parts.budget.of(caller)
-  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) => {
-    length += piece.length
-    if (length <= LARGE_BODY) pieces.push(piece)
-    else pieces.length = 0
-    return reader.push(piece)
-  })
+  // A small piece would keep the whole buffer in memory into which the socket was read.
+  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) =>
+    reader.push(2 * piece.length < piece.buffer.byteLength ? Buffer.from(piece) : piece),
+  )
   if ('outcome' in held) return held
   const hold = takeReading(parts, caller, held, reader.shape.values)
   if ('outcome' in hold) return hold
   let body: ReadBody | Refusal | undefined
   try {
-    if (reader.isLarge()) return (body = check(parts, about, await inTurns(reader.inSteps(opened)), hold))
+    const { bytes } = reader
+    if (reader.isLarge()) {
+      const reading = await inTurns(reader.inSteps(opened), TOGETHER)
+      return (body = check(parts, about, reading.outcome === 'refused' ? reading : { ...reading, bytes }, hold))
+    }
     const short = inTurn(() => {
       const reading = reader.end()
-      const bytes = length <= LARGE_BODY ? pieces : null
       return check(parts, about, reading.outcome === 'refused' ? reading : { ...reading, bytes }, hold)
     })
     return (body = short instanceof Promise ? await short : short)
@@ -298,8 +299,8 @@ function checkEnvelope(parts: PayloadParts, rules: EnvelopeRules, reading: Refus
   if (!isObject(body)) return refuse('body-not-object')
   if ('texts' in reading) {
     const texts = reading.texts.get('body')
-    const own = { outcome: 'read', value: body, texts: texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS } as const
-    return checkBody(parts, descriptor, own, hold)
+    const own = texts instanceof Map ? (texts as MemberTexts) : NO_TEXTS
+    return checkBody(parts, descriptor, { outcome: 'read', value: body, texts: own, asWritten: true, bytes: null }, hold)
   }
   const text = memberTexts(reading.text).get('body') ?? ''
   return checkBody(parts, descriptor, { outcome: 'read', value: body, text, asWritten: true, bytes: null }, hold)
@@ -338,15 +339,13 @@ function checkBody(
         if (passing.outcome === 'refused') return passing
         reportOnce(parts, hold, passing)
         const { body } = passing
-        let bytes: Buffer
-        if (body !== source.value || !source.asWritten) bytes = Buffer.from(writeAnew(body, source))
+        let bytes: readonly Uint8Array[]
+        if (body !== source.value || !source.asWritten) bytes = [Buffer.from(writeAnew(body, source))]
         // Sends the bytes as they came where the gateway would write the same text.
-        else if (source.bytes === null) bytes = Buffer.from(source.text)
-        else {
-          const [only, ...more] = source.bytes
-          bytes = only !== undefined && more.length === 0 ? only : Buffer.concat(source.bytes)
-        }
-        return payloadOf(route, body, policy, bytes, bytes.length, most)
+        else if (source.bytes === null) bytes = [Buffer.from(source.text)]
+        // Sending a short body in pieces takes longer than joining them.
+        else bytes = source.bytes.length === 1 ? source.bytes : [Buffer.concat(source.bytes)]
+        return payloadOf(route, body, policy, bytes, most)
       })
     },
   }
@@ -354,25 +353,24 @@ function checkBody(
 
 /** Names the new thread of a request that leaves the name to the server: it is the caller's before the server has it. */
 function withThreadNamed(reading: BodySource): BodySource {
-  const named = { ...reading.value, thread_id: randomUUID() }
-  return 'texts' in reading ? { ...reading, value: named } : { ...reading, value: named, asWritten: false }
+  return { ...reading, value: { ...reading.value, thread_id: randomUUID() }, asWritten: false }
 }
 
 async function writtenInTurns(
   parts: PayloadParts,
   route: Route,
-  source: SteppedReading,
+  source: InSteps,
   hold: Hold,
   policy: Passing,
   most: number,
 ): Promise<Payload | Refusal> {
-  const passing = await inTurns(passingInSteps(route, source.value, policy))
+  const passing = await inTurns(passingInSteps(route, source.value, policy), TOGETHER)
   if (passing.outcome === 'refused') return passing
   reportOnce(parts, hold, passing)
   const { body } = passing
-  const pieces = await inTurns(writeInSteps(body, source))
-  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
-  return payloadOf(route, body, policy, pieces, length, most)
+  const isSame = body === source.value && source.asWritten && source.bytes !== null
+  const pieces = isSame ? source.bytes : await inTurns(writeInSteps(body, source), TOGETHER)
+  return payloadOf(route, body, policy, pieces, most)
 }
 
 /** Some numbers grow when they are written again, so the limit applies to the sent bytes, too. */
@@ -380,10 +378,11 @@ function payloadOf(
   route: Route,
   body: JsonObject,
   { messages }: BodyPolicy,
-  bytes: Buffer | readonly Uint8Array[],
-  length: number,
+  bytes: readonly Uint8Array[],
   most: number,
 ): Payload | Refusal {
+  let length = 0
+  for (const piece of bytes) length += piece.length
   if (length > most) return refuse('body-too-large')
   const claimed = messages.history === 'verify' ? claimedHistory(route, body) : null
   return { kind: 'json', bytes, name: body['name'], archived: body['archived'], claimed }

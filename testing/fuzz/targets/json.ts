@@ -3,7 +3,8 @@
  * come; and what it makes of the text for the upstream says the same again.
  */
 import assert from 'node:assert/strict'
-import { makeJsonReader, MAX_DEPTH, type JsonReading } from '../../../src/core/json/read.ts'
+import { makeJsonReader, MAX_DEPTH, type JsonReading, type SteppedSource } from '../../../src/core/json/read.ts'
+import { atOnce } from '../../../src/core/json/steps.ts'
 import { memberTexts, writeAnew } from '../../../src/core/json/write.ts'
 import { asStrict, readStrict } from '../strict-json.ts'
 
@@ -25,7 +26,19 @@ export async function examine(input: Buffer): Promise<void> {
   const whole = await read([input])
   const expected = readStrict(input, MAX_DEPTH)
   assert.equal(whole.outcome, expected === undefined ? 'refused' : 'read', 'it takes what the strict reader takes')
-  for (const pieces of cuts(input)) assert.deepEqual(readingOf(await read(pieces)), readingOf(whole), 'whatever the pieces')
+  for (const pieces of [[input], ...cuts(input)]) {
+    assert.deepEqual(readingOf(await read(pieces)), readingOf(whole), 'whatever the pieces')
+    const inSteps = readInSteps(pieces)
+    assert.deepEqual(
+      inSteps === null ? 'refused' : { value: asStrict(inSteps.value) },
+      whole.outcome === 'refused' ? 'refused' : { value: asStrict(whole.value) },
+      'also in steps',
+    )
+    assert.ok(
+      inSteps?.asWritten !== true || (whole.outcome === 'read' && whole.asWritten),
+      'pieces show less of what is as written',
+    )
+  }
   if (whole.outcome === 'refused' || expected === undefined) return
   assert.deepEqual(asStrict(whole.value), expected, 'it reads the value that stands there')
 
@@ -46,6 +59,14 @@ async function read(pieces: readonly Uint8Array[]): Promise<JsonReading> {
     if (refusal !== null) return refusal
   }
   return reader.end()
+}
+
+/** Reads pieces as the gateway reads a large body; null where they are refused. */
+function readInSteps(pieces: readonly Uint8Array[]): SteppedSource | null {
+  const reader = makeJsonReader()
+  if (pieces.some((piece) => reader.push(piece) !== null)) return null
+  const reading = atOnce(reader.inSteps(['state']))
+  return reading.outcome === 'refused' ? null : reading
 }
 
 /** What has to be the same however the bytes come. */
