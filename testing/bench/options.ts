@@ -26,14 +26,14 @@ Of all but ownership:
 
   --rounds   rounds of each row, in turns (default: 5; of streams 3, of signals 24 in each process)
 
-Of requests, langgraph, lists and streams:
+Of requests, langgraph, lists, claims and streams:
 
-  --only     rows, separated by commas (default: all that are installed; of lists gateway, http-proxy):
+  --only     rows, separated by commas (default: all that are installed; of lists gateway, http-proxy; of claims gateway):
              ${ROW_NAMES.join(', ')}
              gateway-2-workers has the loads get, run and mix, and streams if it is named
   --also     NAME=FOLDER: the built gateway of another checkout as a further row; may be repeated
 
-Of requests, langgraph, lists and signals:
+Of requests, langgraph, lists, claims and signals:
 
   --warm-up  seconds of each row and load before what counts (default: 8; of requests and langgraph the first quarter is told)
 

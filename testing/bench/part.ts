@@ -19,7 +19,7 @@ export interface BenchOptions {
   readonly streams: number
   /** What a part measures for, whatever that is; null for what it thinks right. */
   readonly seconds: number | null
-  /** Of `requests`, `langgraph`, `lists` and `signals`: seconds of each row and load before what counts. */
+  /** Of `requests`, `langgraph`, `lists`, `claims` and `signals`: seconds of each row and load before what counts. */
   readonly warmUp: number
   readonly keep: boolean
   readonly progress: Progress

@@ -1,4 +1,5 @@
 /** The parts of the benchmark, by the names that the command line has for them. */
+import { claims } from './claims.ts'
 import { lists } from './lists.ts'
 import { ownership } from './ownership.ts'
 import { langgraph, requests } from './requests.ts'
@@ -6,6 +7,6 @@ import { signals } from './signals.ts'
 import { streams } from './streams.ts'
 
 /** All of them. Each has testing/bench/results/NAME.json, and its place in docs/contributing/benchmarks.md. */
-export const PARTS = { requests, langgraph, lists, streams, signals, ownership } as const
+export const PARTS = { requests, langgraph, lists, claims, streams, signals, ownership } as const
 
 export type PartName = keyof typeof PARTS

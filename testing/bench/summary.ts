@@ -3,8 +3,8 @@ import { described } from './machine.ts'
 import { counted, markdownTable, micros } from './markdown.ts'
 import type { OwnershipResult } from './ownership/result.ts'
 import { LOADS, type LoadName } from './requests/loads.ts'
-import { UNTOLD } from './requests/report.ts'
-import type { Against, RequestsResult } from './requests/result.ts'
+import { ratioOf, UNTOLD } from './requests/report.ts'
+import type { RequestsResult } from './requests/result.ts'
 import { REFERENCE } from './requests/rows.ts'
 import type { StreamsResult } from './streams/result.ts'
 
@@ -35,10 +35,6 @@ function cpuOf({ measured }: RequestsResult, load: LoadName): readonly string[] 
   const one = measured.find(({ row, load: of }) => row === GATEWAY && of === load)
   const { cpu = null, against = null } = one ?? {}
   return [`CPU, ${LOADS[load].title}`, cpu === null ? UNTOLD : `${micros(cpu)} µs`, against === null ? UNTOLD : ratioOf(against)]
-}
-
-function ratioOf({ median, quartiles }: Against): string {
-  return `× ${median.toFixed(2)} (${quartiles.map((one) => one.toFixed(2)).join(' to ')})`
 }
 
 function memoryOf({ measured }: StreamsResult): readonly string[] {

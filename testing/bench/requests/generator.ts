@@ -9,6 +9,8 @@ import { makeReader } from './framing.ts'
 /** What to send from now on. */
 export interface LoadOrder {
   readonly requests: readonly Uint8Array[]
+  /** Text of each of them whose last twelve digits are a number that was not sent before. */
+  readonly numbered?: string
 }
 
 /** Where to send it, and for how long. */
@@ -37,6 +39,23 @@ const PATIENCE = 30_000
 const buffer = Buffer.allocUnsafeSlow(256 * 1024)
 let requests: readonly Uint8Array[] = []
 let next = 0
+/** Where the number of each request is; empty where they have none. */
+let places: readonly number[] = []
+let number = 0
+
+const DIGITS = 12
+
+function nextRequest(): Uint8Array {
+  const at = next
+  next = (next + 1) % requests.length
+  const request = requests[at]!
+  const place = places[at]
+  if (place === undefined) return request
+  // Its own copy: the one before may still wait in its socket.
+  const own = Buffer.from(request)
+  own.write(String(number++).padStart(DIGITS, '0'), place, 'latin1')
+  return own
+}
 
 interface Tally {
   /** In milliseconds. */
@@ -66,8 +85,7 @@ function playOn(port: number, until: number, tally: Tally): Promise<void> {
     let sent = 0
     let isOver = false
     const send = (): void => {
-      const request = requests[next]!
-      next = (next + 1) % requests.length
+      const request = nextRequest()
       sent = performance.now()
       socket.write(request)
     }
@@ -101,8 +119,10 @@ function playOn(port: number, until: number, tally: Tally): Promise<void> {
 
 process.on('message', (order: LoadOrder | RoundOrder) => {
   if ('requests' in order) {
+    const { numbered } = order
     requests = order.requests
     next = 0
+    places = numbered === undefined ? [] : requests.map((one) => Buffer.from(one).indexOf(numbered) + numbered.length - DIGITS)
     process.send?.({})
   } else void play(order).then((round) => process.send?.(round))
 })

@@ -97,9 +97,14 @@ export function againstOf(slices: readonly CpuSlice[], references: readonly CpuS
   const own = cpusOf(slices)
   const others = cpusOf(references)
   if (own === null || others === null || others.length === 0) return null
-  const ratios = own.map((cpu, round) => cpu / (others[round] ?? Number.NaN)).toSorted((a, b) => a - b)
-  const at = (part: number): number => ratios[Math.round((ratios.length - 1) * part)] ?? Number.NaN
-  return { median: median(ratios), quartiles: [at(0.25), at(0.75)] }
+  return quartilesOf(own.map((cpu, round) => cpu / (others[round] ?? Number.NaN)))
+}
+
+/** What lies in the middle of the ratios of all rounds, and between which two half of them lie. */
+export function quartilesOf(ratios: readonly number[]): Against {
+  const sorted = ratios.toSorted((a, b) => a - b)
+  const at = (part: number): number => sorted[Math.round((sorted.length - 1) * part)] ?? Number.NaN
+  return { median: median(sorted), quartiles: [at(0.25), at(0.75)] }
 }
 
 function measuredOf(slices: readonly Slice[]): Omit<MeasuredLoad, 'load' | 'row' | 'memory' | 'against' | 'coldAgainst'> {

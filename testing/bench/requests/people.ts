@@ -12,6 +12,9 @@ export const ALICE = 'alice'
 /** Alice's, of the loads that are about one thread. */
 export const THREAD: Owned = { threadId: 't-1', subject: ALICE }
 
+/** Of first runs: its last twelve digits are another number in each. */
+export const NEW_THREAD = '00000000-0000-4000-b000-000000000000'
+
 /** In the upstream's list: every other one is Alice's. */
 export const LISTED: readonly Owned[] = Array.from({ length: 1000 }, (_, at) => ({
   threadId: `00000000-0000-4000-8000-${String(at).padStart(12, '0')}`,

@@ -2,7 +2,7 @@
 import { described } from '../machine.ts'
 import { counted, markdownTable, micros } from '../markdown.ts'
 import { LOAD_NAMES, LOADS, type LoadName } from './loads.ts'
-import type { MeasuredLoad, RequestsResult, RowResult } from './result.ts'
+import type { Against, MeasuredLoad, RequestsResult, RowResult } from './result.ts'
 import { OWN_ROWS, REFERENCE } from './rows.ts'
 
 /** The cell of a value that the system does not provide. */
@@ -35,6 +35,11 @@ export function absentRows(rows: readonly RowResult[]): readonly string[] {
   return absent.length > 0 ? [`Not installed, and not measured: ${absent.join(', ')}.`] : []
 }
 
+/** A ratio with its quartiles. */
+export function ratioOf({ median, quartiles }: Against): string {
+  return `× ${median.toFixed(2)} (${quartiles.map((one) => one.toFixed(2)).join(' to ')})`
+}
+
 function loadTable({ rows, measured }: RequestsResult, load: LoadName): string {
   const mine = measured.filter((one) => one.load === load)
   const lines = rows.flatMap((row) => mine.filter((one) => one.row === row.name).map((one) => cells(row, one)))
@@ -48,7 +53,7 @@ function cells({ title }: RowResult, { cpu, against, coldAgainst, perSecond, p50
   return [
     title,
     cpu === null ? UNTOLD : micros(cpu),
-    against === null ? UNTOLD : `× ${against.median.toFixed(2)} (${against.quartiles.map((one) => one.toFixed(2)).join(' to ')})`,
+    against === null ? UNTOLD : ratioOf(against),
     coldAgainst === null ? UNTOLD : `× ${coldAgainst.toFixed(2)}`,
     counted(Number(perSecond.toPrecision(3))),
     micros(p50),
