@@ -12,9 +12,9 @@ import type { Test } from 'tap'
 import { openSqliteStore } from '../../src/store/sqlite/store.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { makeSigner } from '../../testing/support/tokens.ts'
-import { startGatewayProcess } from './process.ts'
-import type { Shape } from './shapes.ts'
-import { startSink } from './upstream.ts'
+import { startGatewayProcess } from '../../testing/event-loop/process.ts'
+import type { Shape } from '../../testing/event-loop/shapes.ts'
+import { startSink } from '../../testing/event-loop/upstream.ts'
 
 /** 50 ms, where the fixed work takes 20. */
 const BOUND = 2.5

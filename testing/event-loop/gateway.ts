@@ -2,7 +2,7 @@
  * Gateways in a process of their own, with a clock of how long their event loop is held. What counts is the time that the main
  * thread computes between two turns of a timer, not the time on the wall: whatever else the machine does counts for nothing.
  */
-import { startTestGateway, type ConfigTree } from '../../testing/support/gateway.ts'
+import { startTestGateway, type ConfigTree } from '../support/gateway.ts'
 
 /** What the process is told. */
 export type Order =
