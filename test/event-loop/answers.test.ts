@@ -1,6 +1,7 @@
 /** Neither what an upstream answers nor what the table lists holds the event loop for long (budget.ts). */
 import { test } from 'tap'
-import { NAMES, startGateways, within } from './budget.ts'
+import { NAMES } from '../../testing/event-loop/deployment.ts'
+import { startGateways, within } from './budget.ts'
 
 void test('what the upstream lists does not hold the event loop', { timeout: 300_000 }, async (t) => {
   const { gateways, urls, token, ask, upstream } = await startGateways(t)

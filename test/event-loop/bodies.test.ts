@@ -1,6 +1,7 @@
 /** No body of a request holds the event loop for long (budget.ts). */
 import { test } from 'tap'
-import { BROKEN_OFF, startGateways, within } from './budget.ts'
+import { startGateways, within } from './budget.ts'
+import { BROKEN_OFF } from '../../testing/event-loop/deployment.ts'
 import { SHAPES } from '../../testing/event-loop/shapes.ts'
 
 void test('no body holds the event loop', { timeout: 900_000 }, async (t) => {

@@ -208,7 +208,7 @@ void test('a piece of a body does not keep the buffer in memory of which it is a
   const body = await readPayload(parts(), RUN, assumedFacts('multi-route'), 100, arrived)
   const payload = body.outcome === 'refused' ? body : await body.write(EVERYTHING, 100)
   t.match(payload, { kind: 'json', bytes: [Buffer.from('{"threadId":"t1"}')] })
-  if ('kind' in payload && payload.kind === 'json') t.not(payload.bytes[0]?.buffer, slab.buffer)
+  if ('kind' in payload && payload.kind === 'json') t.equal(payload.bytes[0]?.buffer.byteLength, 17)
 })
 
 void test('a large body lets others have their turn between the steps, one that is not does not wait for them', async (t) => {

@@ -24,7 +24,7 @@ Without a part, it measures all but ownership, which takes an hour.
 
 Of all but ownership:
 
-  --rounds   rounds of each row, in turns (default: 5; of streams 3, of signals 24 in each process)
+  --rounds   rounds of each row, in turns (default: 5; of streams and event-loop 3, of signals 24 in each process)
 
 Of requests, langgraph, lists, claims and streams:
 

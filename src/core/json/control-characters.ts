@@ -6,9 +6,14 @@ const STEP = 128 * 1024
 
 /** True if a byte is less than 0x20: line breaks and tabs count, too. */
 export function* hasControlsIn(pieces: readonly Uint8Array[]): Steps<boolean> {
+  let looked = 0
   for (const piece of pieces) {
     for (let from = 0; from < piece.length; from += STEP) {
-      if (hasControls(piece.subarray(from, from + STEP))) return true
+      const part = piece.subarray(from, from + STEP)
+      if (hasControls(part)) return true
+      looked += part.length
+      if (looked < STEP) continue
+      looked = 0
       yield
     }
   }

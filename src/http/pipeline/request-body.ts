@@ -134,7 +134,7 @@ export function inPieces(take: Take, asTheyCome = AS_THEY_COME): Pieces {
     const together = room.subarray(0, filled)
     filled = 0
     // A few bytes would keep the whole buffer in memory.
-    if (2 * together.length < ROOM) return take(Buffer.from(together))
+    if (2 * together.length < ROOM) return take(copied(together))
     room = null
     return take(together)
   }
@@ -152,6 +152,13 @@ export function inPieces(take: Take, asTheyCome = AS_THEY_COME): Pieces {
     },
     end: handOn,
   }
+}
+
+/** A copy with a buffer of its own: Node puts small copies into a buffer of 64 KiB, which each of them would keep in memory. */
+export function copied(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(own)
+  return own
 }
 
 /** Joins small chunks of a body from Node's parser: each waiting chunk of one byte takes 250 bytes that Node does not count. */

@@ -7,7 +7,7 @@ import { connect, type Connection, inWords, isBusy, isDamage, isLasting } from '
 import { migrate, SCHEMA_VERSION, schemaOf } from './schema.ts'
 import { makeTurns, type Turns } from './lock-retry.ts'
 
-/** May run several times; only its last run has an effect. */
+/** May run several times; only its last run has an effect. It handles no error of SQLite, which may have ended the transaction. */
 export type Step<T> = (database: Connection) => T
 
 type Use = 'read' | 'write'
@@ -18,7 +18,7 @@ interface Waiting {
   readonly reject: (why: StoreUnavailable) => void
 }
 
-/** Steps of one transaction: together they keep the event loop from other work. */
+/** Steps of one transaction, and of one turn of the event loop. */
 const MOST_TOGETHER = 64
 
 /** Milliseconds to wait for another process's lock; then the answer is 503. */
@@ -104,22 +104,45 @@ export class SqliteFile {
   }
 
   #writeWaiting(): void {
-    while (this.#waiting.length > 0) void this.#writeTogether(this.#waiting.splice(0, MOST_TOGETHER))
+    void this.#writeTogether(this.#waiting.splice(0, MOST_TOGETHER))
+    if (this.#waiting.length > 0) setImmediate(() => this.#writeWaiting())
   }
 
+  /** One step may fail for all of them: then each has its own transaction, in the same turn, which keeps their order. */
   async #writeTogether(group: readonly Waiting[]): Promise<void> {
-    const all: Step<unknown[]> = (connection) => group.map(({ step }) => step(connection))
-    let results: unknown[]
+    let left = group
+    let isTogether = true
+    const together = (): void => {
+      const results = this.#written((connection) => group.map(({ step }) => step(connection)))
+      left = []
+      group.forEach(({ resolve }, at) => resolve(results[at] as never))
+    }
+    const apart = (): void => {
+      for (let one = left[0]; one !== undefined; one = left[0]) {
+        try {
+          one.resolve(this.#written(one.step) as never)
+        } catch (error) {
+          if (isBusy(error)) throw error
+          one.reject(this.#failed(error, 'write'))
+        }
+        left = left.slice(1)
+      }
+    }
     try {
-      results = await this.#turns.write.take(() => this.#written(all))
+      await this.#turns.write.take(() => {
+        if (!isTogether) return apart()
+        try {
+          together()
+        } catch (error) {
+          if (isBusy(error)) throw error
+          isTogether = false
+          apart()
+        }
+      })
     } catch (error) {
       const why = this.#failed(error, 'write')
-      // One of them may have failed for all of them: each by itself shows which.
-      if (group.length > 1 && !isBusy(error)) for (const one of group) await this.#writeTogether([one])
-      else group.forEach(({ reject }) => reject(why))
-      return
+      left.forEach(({ reject }) => reject(why))
     }
-    group.forEach(({ resolve }, at) => resolve(results[at] as never))
   }
 
   /** An optional write. Returns false if it was skipped: another process has the lock, or writing fails. */
@@ -145,7 +168,7 @@ export class SqliteFile {
   }
 
   close(): void {
-    this.#writeWaiting()
+    while (this.#waiting.length > 0) this.#writeWaiting()
     this.#closed = true
     this.#drop()
   }
