@@ -111,7 +111,7 @@ export class SqliteFile {
   /** One step may fail for all of them: then each has its own transaction, in the same turn, which keeps their order. */
   async #writeTogether(group: readonly Waiting[]): Promise<void> {
     let left = group
-    let isTogether = true
+    let isTogether = group.length > 1
     const together = (): void => {
       const results = this.#written((connection) => group.map(({ step }) => step(connection)))
       left = []
@@ -130,9 +130,9 @@ export class SqliteFile {
     }
     try {
       await this.#turns.write.take(() => {
-        if (!isTogether) return apart()
         try {
-          together()
+          if (isTogether) together()
+          else apart()
         } catch (error) {
           if (isBusy(error)) throw error
           isTogether = false
