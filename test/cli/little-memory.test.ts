@@ -98,8 +98,11 @@ void test('nor do those of strangers, while an issuer is asked who they are', as
   }
   for (const response of asked) response.setHeader('content-type', 'application/json').end('{"active":false}')
   for (const connection of connections) connection.write('0\r\n\r\n')
-  // The gateway waits for an issuer only so long.
-  for (const connection of connections) t.ok([401, 503].includes(firstAnswer(await connection.ended()).status))
+  // The gateway waits for an issuer only so long, and for a request: on a slow machine both may be over.
+  for (const connection of connections) {
+    const { status } = firstAnswer(await connection.ended())
+    t.ok([401, 408, 503].includes(status), String(status))
+  }
 })
 
 void test('of bodies whose values take far more than their bytes as many are read at once as there is room for', async (t) => {
