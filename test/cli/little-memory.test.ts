@@ -98,10 +98,10 @@ void test('nor do those of strangers, while an issuer is asked who they are', as
   }
   for (const response of asked) response.setHeader('content-type', 'application/json').end('{"active":false}')
   for (const connection of connections) connection.write('0\r\n\r\n')
-  // The gateway waits for an issuer only so long, and for a request: on a slow machine both may be over.
+  // The gateway waits for an issuer only so long.
   for (const connection of connections) {
     const { status } = firstAnswer(await connection.ended())
-    t.ok([401, 408, 503].includes(status), String(status))
+    t.ok([401, 503].includes(status), String(status))
   }
 })
 
