@@ -32,7 +32,6 @@ import {
   readingCost,
   bodyForm,
   boundedBody,
-  copied,
   holdBody,
   type ArrivingBody,
   type HeldBody,
@@ -263,10 +262,7 @@ async function withJson<About>(
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const { caller } = arriving
   const budget = parts.budget.of(caller)
-  // A small piece would keep the whole buffer in memory into which the socket was read.
-  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) =>
-    reader.push(2 * piece.length < piece.buffer.byteLength ? copied(piece) : piece),
-  )
+  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, reader.push)
   if ('outcome' in held) return held
   const hold = takeReading(parts, caller, held, reader.shape.values)
   if ('outcome' in hold) return hold

@@ -45,7 +45,8 @@ export function holdBody(
   if (Number(lines.get('content-length')?.[0] ?? 0) > most) return Promise.resolve(refuse('body-too-large'))
   onWanted?.()
   const { promise, resolve } = Promise.withResolvers<HeldBody | Refusal>()
-  const pieces = inPieces(take)
+  // A small piece would keep the whole buffer in memory into which the socket was read.
+  const pieces = inPieces((piece) => take(2 * piece.length < piece.buffer.byteLength ? copied(piece) : piece))
   let held = 0
   let waitsSince = performance.now()
   const release = (): void => {
@@ -155,7 +156,7 @@ export function inPieces(take: Take, asTheyCome = AS_THEY_COME): Pieces {
 }
 
 /** A copy with a buffer of its own: Node puts small copies into a buffer of 64 KiB, which each of them would keep in memory. */
-export function copied(bytes: Buffer): Buffer {
+function copied(bytes: Buffer): Buffer {
   const own = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(own)
   return own
