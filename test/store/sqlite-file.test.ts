@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { test } from 'tap'
+import { test, type Test } from 'tap'
 import { StoreUnavailable } from '../../src/store/port/state.ts'
 import type { Sql } from '../../src/store/sql/statement.ts'
 import { SqliteFile } from '../../src/store/sqlite/file.ts'
@@ -51,12 +51,16 @@ function transactionsIn(log: string): number {
   return count
 }
 
-void test('claims of one turn of the event loop share a transaction, and a failure stays its own', async (t) => {
+/** A file with the schema of a store. */
+async function emptyFile(t: Test): Promise<{ readonly path: string; readonly file: SqliteFile }> {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
   const path = join(folder, 'ownership.db')
-  await (await openSqliteStore(path)).close()
-  const file = await SqliteFile.open(path)
+  return { path, file: await SqliteFile.open(path) }
+}
+
+void test('claims of one turn of the event loop share a transaction, and a failure stays its own', async (t) => {
+  const { path, file } = await emptyFile(t)
   t.teardown(() => file.close())
   const count: Sql<{ count: number }> = { text: 'SELECT count(*) AS count FROM threads' }
   const add = (id: string): Promise<number> =>
@@ -78,11 +82,7 @@ void test('claims of one turn of the event loop share a transaction, and a failu
 })
 
 void test('what waits to be written is written before the file is closed', async (t) => {
-  const { folder, remove } = makeFolder()
-  t.teardown(remove)
-  const path = join(folder, 'ownership.db')
-  await (await openSqliteStore(path)).close()
-  const file = await SqliteFile.open(path)
+  const { path, file } = await emptyFile(t)
   const written = Array.from({ length: 100 }, (_, at) => file.write((database) => database.run(INSERT, { id: `t-${at}` })))
   file.close()
   await Promise.all(written)

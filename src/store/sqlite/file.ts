@@ -130,14 +130,16 @@ export class SqliteFile {
     }
     try {
       await this.#turns.write.take(() => {
-        try {
-          if (isTogether) together()
-          else apart()
-        } catch (error) {
-          if (isBusy(error)) throw error
-          isTogether = false
-          apart()
+        if (isTogether) {
+          try {
+            together()
+            return
+          } catch (error) {
+            if (isBusy(error)) throw error
+            isTogether = false
+          }
         }
+        apart()
       })
     } catch (error) {
       const why = this.#failed(error, 'write')
