@@ -15,7 +15,7 @@ import {
 import { hrTimeDuration, millisToHrTime, type InstrumentationScope } from '@opentelemetry/core'
 import type { Resource } from '@opentelemetry/resources'
 import type { IdGenerator, ReadableSpan, SpanProcessor, TimedEvent } from '@opentelemetry/sdk-trace'
-import type { PartTrace, RequestTrace, TracedLine, TracedPart } from './traces.ts'
+import type { PartResult, PartTrace, RequestTrace, TracedLine, TracedPart } from './traces.ts'
 
 /** What the spans of all requests share. */
 export interface SpanSource {
@@ -33,31 +33,21 @@ export class RecordedRequest implements RequestTrace {
   /** Milliseconds from the monotonic clock to the time of day: a clock that is set meanwhile changes no duration. */
   readonly offset = Date.now() - performance.now()
   readonly #root: RecordedSpan
-  readonly #open: RecordedSpan[]
+  #innermost: RecordedSpan
 
   /** @param parent the span of a trusted caller */
   constructor(source: SpanSource, context: SpanContext, parent: SpanContext | undefined) {
     this.traceId = context.traceId
     this.source = source
-    this.#root = new RecordedSpan(this, context, SpanKind.SERVER, 'request', parent)
-    this.#open = [this.#root]
+    this.#root = new RecordedSpan(this, context, SpanKind.SERVER, 'request', parent, null)
+    this.#innermost = this.#root
   }
 
   begin(part: TracedPart): PartTrace {
-    const parent = (this.#open.at(-1) ?? this.#root).context
+    const outer = this.#innermost
     const kind = part === 'upstream' ? SpanKind.CLIENT : SpanKind.INTERNAL
-    const span = new RecordedSpan(this, { ...parent, spanId: this.source.ids.generateSpanId() }, kind, part, parent)
-    this.#open.push(span)
-    return {
-      inject: (headers) => writeTraceHeaders(headers, span.context),
-      end: ({ status, fault } = {}) => {
-        const at = this.#open.lastIndexOf(span)
-        if (at === -1) return
-        this.#open.splice(at, 1)
-        if (status !== undefined) span.attributes = { 'http.response.status_code': status }
-        this.#end(span, fault ?? (status !== undefined && status >= 400 ? String(status) : undefined))
-      },
-    }
+    const context = { ...outer.context, spanId: this.source.ids.generateSpanId() }
+    return (this.#innermost = new RecordedSpan(this, context, kind, part, outer.context, outer))
   }
 
   end({ method, route, upstream, status, reason, complete, thread, principal }: TracedLine, scheme: 'http' | 'https'): void {
@@ -77,13 +67,13 @@ export class RecordedRequest implements RequestTrace {
     if (tellsIds && principal !== undefined) attributes['user.id'] = principal
     root.attributes = attributes
     // The innermost first. A part that is open by now has failed.
-    for (const span of this.#open.splice(1).toReversed()) this.#end(span, 'unfinished')
-    this.#end(root, status !== undefined && status >= 500 ? String(status) : undefined)
+    for (let span = this.#innermost; span.outer !== null; span = span.outer) if (!span.ended) span.end({ fault: 'unfinished' })
+    root.endWith(status !== undefined && status >= 500 ? String(status) : undefined)
   }
 
-  #end(span: RecordedSpan, error: string | undefined): void {
-    span.end(error)
-    this.source.processor.onEnd(span)
+  /** The parts that begin now belong to the innermost one that is open. */
+  ended(): void {
+    while (this.#innermost.ended && this.#innermost.outer !== null) this.#innermost = this.#innermost.outer
   }
 }
 
@@ -103,9 +93,10 @@ const NO_LINKS: Link[] = []
 const NO_EVENTS: TimedEvent[] = []
 
 /** The exporter reads the getters, once. */
-class RecordedSpan implements ReadableSpan {
+class RecordedSpan implements ReadableSpan, PartTrace {
   readonly context: SpanContext
   readonly kind: SpanKind
+  readonly outer: RecordedSpan | null
   name: string
   readonly parentSpanContext?: SpanContext
   attributes = NO_ATTRIBUTES
@@ -114,18 +105,39 @@ class RecordedSpan implements ReadableSpan {
   #ended = 0
   #error: string | undefined
 
-  constructor(request: RecordedRequest, context: SpanContext, kind: SpanKind, name: string, parent: SpanContext | undefined) {
+  /** @param parent that of `outer`, or the span of a trusted caller */
+  constructor(
+    request: RecordedRequest,
+    context: SpanContext,
+    kind: SpanKind,
+    name: string,
+    parent: SpanContext | undefined,
+    outer: RecordedSpan | null,
+  ) {
     this.#request = request
     this.context = context
     this.kind = kind
     this.name = name
+    this.outer = outer
     if (parent !== undefined) this.parentSpanContext = parent
   }
 
-  end(error: string | undefined): void {
+  inject(headers: Record<string, string>): void {
+    writeTraceHeaders(headers, this.context)
+  }
+
+  end({ status, fault }: PartResult = {}): void {
+    if (this.ended) return
+    if (status !== undefined) this.attributes = { 'http.response.status_code': status }
+    this.endWith(fault ?? (status !== undefined && status >= 400 ? String(status) : undefined))
+    this.#request.ended()
+  }
+
+  endWith(error: string | undefined): void {
     this.#ended = performance.now()
     this.#error = error
     if (error !== undefined) this.attributes = { ...this.attributes, 'error.type': error }
+    this.#request.source.processor.onEnd(this)
   }
 
   spanContext(): SpanContext {

@@ -22,8 +22,14 @@ export interface RequestTrace {
 export interface PartTrace {
   /** Writes the headers that make the upstream's work a part of this one, in place of the caller's. */
   inject(headers: Record<string, string>): void
-  /** `status` is that of the upstream's answer; `fault` says why there was none. */
-  end(result?: { readonly status?: number; readonly fault?: string }): void
+  /** Once: later calls do nothing. */
+  end(result?: PartResult): void
+}
+
+/** `status` is that of the upstream's answer; `fault` says why there was none. */
+export interface PartResult {
+  readonly status?: number
+  readonly fault?: string
 }
 
 /** Of the line that the log has of the request. */
