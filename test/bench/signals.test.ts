@@ -9,7 +9,6 @@ import { switchedRow } from '../../testing/bench/requests/gateway.ts'
 import { BASE } from '../../testing/bench/requests/loads.ts'
 import { ALICE, THREAD } from '../../testing/bench/requests/people.ts'
 import { makeIssuer } from '../../testing/bench/requests/tokens.ts'
-import type { Served } from '../../testing/bench/serving.ts'
 import { medianInterval } from '../../testing/bench/signals/report.ts'
 import type { SignalsResult } from '../../testing/bench/signals/result.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
@@ -46,7 +45,7 @@ void test('the process records nothing, then metrics, then traces too', async (t
   const publicKeyFile = join(folder, 'issuer.pem')
   const token = makeIssuer(publicKeyFile)
   const setting = { folder, publicKeyFile, upstreamPort: (upstream.address() as AddressInfo).port, connections: 1 }
-  const served = (await switchedRow.start(setting)) as Served
+  const served = await switchedRow.start(setting)
   t.teardown(async () => {
     await served.stop()
     upstream.close()

@@ -1,34 +1,33 @@
 /** The part `signals`: what metrics and traces cost a request. */
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cpuOf } from './figures.ts'
 import { thisMachine, today } from './machine.ts'
 import type { BenchOptions, Part } from './part.ts'
 import type { Helper } from './processes.ts'
 import { switchedRow } from './requests/gateway.ts'
 import type { LoadOrder, Round, RoundOrder } from './requests/generator.ts'
 import { LOADS } from './requests/loads.ts'
-import type { Proxy } from './requests/row.ts'
 import { makeStarter } from './requests/starting.ts'
 import { makeScratch } from './scratch.ts'
+import type { Served } from './serving.ts'
 import { signalsTable } from './signals/report.ts'
 import { SIGNALS, type MeasuredSignals, type Signal, type SignalsResult } from './signals/result.ts'
+import { SLICES_FILE, type Slice } from './signals/slices.ts'
 
 const CONNECTIONS = 32
 const UPSTREAM_CONNECTIONS = 256
 
 /** Of each process and load. */
-const ROUNDS = 24
+const ROUNDS = 40
 
 const SECONDS = 0.5
 
 /** Processes, one after the other. */
 const STARTS = 3
 
-/** Milliseconds after each load, so that the export of traces counts for the round that made them. */
-const EXPORT_MS = 300
-
-/** Milliseconds until the process has switched. */
-const SWITCH_MS = 50
+/** How often it is looked whether the process has switched, in milliseconds. */
+const LOOK_EVERY = 2
 
 const LOAD_NAMES = ['get', 'run'] as const
 
@@ -43,15 +42,15 @@ async function run({ rounds: wanted, seconds: length, warmUp, keep, progress }: 
   const starter = makeStarter(scratch.folder, UPSTREAM_CONNECTIONS)
   const rounds = wanted ?? ROUNDS
   const seconds = length ?? SECONDS
-  const slices = LOAD_NAMES.map((load) => ({ load, cpus: [] as MeasuredSignals['cpus'][number][] }))
+  const measured = LOAD_NAMES.map((load) => ({ load, cpus: [] as MeasuredSignals['cpus'][number][] }))
   try {
     const upstream = await starter.helper('requests/stub-upstream.ts')
     const generator = await starter.helper('requests/generator.ts')
     progress.begin('signals, rounds', STARTS * LOAD_NAMES.length * rounds)
     for (let start = 0; start < STARTS; start += 1) {
       const { proxy } = await starter.row(switchedRow, upstream)
-      const subject = { generator, proxy, first: 0 }
-      for (const [at, { load, cpus }] of slices.entries()) {
+      const subject = { generator, proxy, slices: 0 }
+      for (const [at, { load, cpus }] of measured.entries()) {
         await generator.ask({ requests: LOADS[load].make(starter.token) } satisfies LoadOrder)
         // Three signals share it.
         await measureRound(subject, warmUp / SIGNALS.length)
@@ -62,8 +61,7 @@ async function run({ rounds: wanted, seconds: length, warmUp, keep, progress }: 
       }
       await proxy.stop()
     }
-    const effort = { rounds, seconds, starts: STARTS, connections: CONNECTIONS }
-    return { date: today(), machine: thisMachine(), ...effort, measured: slices }
+    return { date: today(), machine: thisMachine(), rounds, seconds, starts: STARTS, connections: CONNECTIONS, measured }
   } finally {
     progress.end()
     await starter.stop()
@@ -73,33 +71,41 @@ async function run({ rounds: wanted, seconds: length, warmUp, keep, progress }: 
 
 interface Subject {
   readonly generator: Helper
-  readonly proxy: Proxy
-  /** The index of the signal that is on: the first of the next round. */
-  first: number
+  readonly proxy: Served
+  /** That have ended so far. */
+  slices: number
 }
 
-/** Each round begins with another signal. */
+/** The load goes on while the process switches: a pause would take CPU of its own. */
 async function measureRound(subject: Subject, seconds: number): Promise<Record<Signal, number>> {
-  const { generator, proxy } = subject
+  const milliseconds = 1000 * seconds
+  const order = { port: subject.proxy.port, connections: CONNECTIONS, milliseconds: milliseconds * SIGNALS.length }
+  const load = subject.generator.ask<Round>(order satisfies RoundOrder)
   const cpus = { none: 0, metrics: 0, traces: 0 }
-  for (const [turn] of SIGNALS.entries()) {
-    const signal = SIGNALS[(subject.first + turn) % SIGNALS.length] ?? 'none'
-    const before = cpuOf(proxy.pid)
-    const order = { port: proxy.port, connections: CONNECTIONS, milliseconds: 1000 * seconds } satisfies RoundOrder
-    const { count, bad, firstBad } = await generator.ask<Round>(order)
-    if (bad > 0) throw new Error(`${bad} bad answers: ${firstBad}`)
-    await sleep(EXPORT_MS)
-    const after = cpuOf(proxy.pid)
-    if (before === null || after === null) throw new Error('the CPU of other processes is available on Linux only')
-    cpus[signal] = (after - before) / count
-    await switchOn(proxy)
+  for (const [at] of SIGNALS.entries()) {
+    // The last slice ends with the load.
+    await (at + 1 < SIGNALS.length ? sleep(milliseconds) : load)
+    const { signal, cpu, requests } = await endSlice(subject)
+    cpus[signal] = cpu / requests
   }
-  await switchOn(proxy)
-  subject.first = (subject.first + 1) % SIGNALS.length
+  const { bad, firstBad } = await load
+  if (bad > 0) throw new Error(`${bad} bad answers: ${firstBad}`)
   return cpus
 }
 
-async function switchOn({ pid }: Proxy): Promise<void> {
+async function endSlice(subject: Subject): Promise<Slice> {
+  const { pid, config } = subject.proxy
   process.kill(pid, 'SIGUSR2')
-  await sleep(SWITCH_MS)
+  for (;;) {
+    await sleep(LOOK_EVERY)
+    const line = linesOf(join(dirname(config), SLICES_FILE))[subject.slices]
+    if (line === undefined) continue
+    subject.slices += 1
+    return JSON.parse(line) as Slice
+  }
+}
+
+/** Those that are complete. */
+function linesOf(file: string): readonly string[] {
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : []
 }

@@ -44,9 +44,9 @@ export function gatewayRow({ name, title, folder }: Checkout, variant: Variant =
 }
 
 /** One process that serves with and without metrics and traces (signals/switch.ts). */
-export const switchedRow: Pick<Row, 'name' | 'start'> = {
+export const switchedRow = {
   name: 'gateway-switched',
-  start: (setting) =>
+  start: (setting: Setting) =>
     startServing({
       program: join(ROOT, 'dist/cli.js'),
       folder: setting.folder,
@@ -63,8 +63,6 @@ function tracing({ upstreamPort }: Setting): Readonly<Record<string, string>> {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${upstreamPort}`,
     OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
     OTEL_TRACES_SAMPLER_ARG: '0.1',
-    // The round that made them pays for them: the usual 5 s would be several rounds.
-    OTEL_BSP_SCHEDULE_DELAY: '100',
   }
 }
 

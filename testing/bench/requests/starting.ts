@@ -2,15 +2,23 @@
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { startHelper, type Helper, type Started } from '../processes.ts'
-import type { RunningRow } from './measuring.ts'
-import type { Row } from './row.ts'
+import type { Proxy, Setting } from './row.ts'
 import { makeIssuer, type MakeToken } from './tokens.ts'
+
+/** A row, and more of what it starts than every proxy has. */
+export interface Startable<Running extends Proxy> {
+  readonly name: string
+  start(setting: Setting): Promise<Running>
+}
 
 /** Starts them. */
 export interface Starter {
   /** @param file a script of this folder's parent */
   helper(file: string): Promise<Helper>
-  row(row: Pick<Row, 'name' | 'start'>, upstream: Helper): Promise<RunningRow>
+  row<Running extends Proxy>(
+    row: Startable<Running>,
+    upstream: Helper,
+  ): Promise<{ readonly name: string; readonly proxy: Running }>
   readonly token: MakeToken
   /** Ends all that was started so far. */
   stop(): Promise<void>

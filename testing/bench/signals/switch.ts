@@ -1,19 +1,29 @@
 /**
- * Loaded into the gateway before its program: SIGUSR2 switches to the next of the signals. One process serves with all of them,
- * because two processes of the same program differ by more than what is measured.
+ * Loaded into the gateway before its program: SIGUSR2 switches to the next of the signals, and writes what the process did with
+ * the one before. One process serves with all of them, because two processes of the same program differ by more than what is
+ * measured.
  */
+import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
 import type { Metrics } from '../../../src/observe/metrics.ts'
 import type { Tracing } from '../../../src/observe/traces.ts'
-import { SIGNALS } from './result.ts'
+import { signalOf, SLICES_FILE, type Slice } from './slices.ts'
 
 type Call = (...values: never[]) => unknown
 
-let at = 0
-process.on('SIGUSR2', () => (at = (at + 1) % SIGNALS.length))
+let slice = 0
+let requests = 0
+let cpu = process.cpuUsage()
+process.on('SIGUSR2', () => {
+  const { user, system } = process.cpuUsage(cpu)
+  appendFileSync(SLICES_FILE, `${JSON.stringify({ signal: signalOf(slice), requests, cpu: user + system } satisfies Slice)}\n`)
+  slice += 1
+  requests = 0
+  cpu = process.cpuUsage()
+})
 
-const counts = (): boolean => SIGNALS[at] !== 'none'
-const traces = (): boolean => SIGNALS[at] === 'traces'
+const counts = (): boolean => signalOf(slice) !== 'none'
+const traces = (): boolean => signalOf(slice) === 'traces'
 
 function switched<Original extends Call>(original: Original, isOn: () => boolean, whenOff: Call): Original {
   return ((...values: never[]) => (isOn() ? original(...values) : whenOff(...values))) as Original
@@ -26,11 +36,16 @@ function allSwitched<Calls extends object>(calls: Calls): Calls {
 
 /** What a request does for the metrics; what is counted at a start, a reload or a scrape is not a request's. */
 function switchedMetrics(metrics: Metrics): Metrics {
+  const counted = allSwitched(metrics.requests)
+  const took: Metrics['requests']['took'] = (part, ...values) => {
+    if (part === 'request') requests += 1
+    counted.took(part, ...values)
+  }
   const timed: Metrics['store']['timed'] = (operation, engine, call) =>
     switched(metrics.store.timed(operation, engine, call), counts, call)
   return {
     ...metrics,
-    requests: allSwitched(metrics.requests),
+    requests: { ...counted, took },
     streams: allSwitched(metrics.streams),
     store: { ...metrics.store, timed },
   }
