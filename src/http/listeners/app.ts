@@ -1,5 +1,5 @@
 /**
- * The public listener. @fastify/http-proxy owns the routes, and the pipeline is its `handler`
+ * The public listener. @fastify/http-proxy owns the routes, and the pipeline is its `preHandler`
  * (docs/contributing/decisions/http-proxy.md). Fastify's router never sees a caller's target: every target is routed as `/`, and
  * the pipeline reads the original (docs/contributing/invariants.md, "Library defaults").
  */
@@ -149,9 +149,10 @@ export function makeApp(parts: AppParts): PublicApp {
     upstream: parts.upstreamUrl,
     // The plugin opens no connections: the pipeline's forwarder sends.
     globalAgent: true,
-    handler: (request: FastifyRequest, reply: FastifyReply) => {
+    // It never calls `done`: before its handler, the plugin would compute an address that nothing uses.
+    preHandler: (request: FastifyRequest, reply: FastifyReply) => {
       const { exchange, classified } = request
-      if (exchange === null || classified === null) return sendRefusal(request, reply, refuse('internal'))
+      if (exchange === null || classified === null) return void sendRefusal(request, reply, refuse('internal'))
       const answered = (result: Answer | 'passed'): void => {
         if (result === 'passed') void reply.hijack()
         else void send(reply, exchange, result)
@@ -168,8 +169,8 @@ export function makeApp(parts: AppParts): PublicApp {
         reply.raw.destroy()
       }
       exchange.snapshot.pipeline.complete(classified, request.raw).then(answered).catch(failed)
-      return undefined
     },
+    handler: (request: FastifyRequest, reply: FastifyReply) => sendRefusal(request, reply, refuse('internal')),
   })
 
   // Node would answer these on its own, before authentication.
