@@ -67,7 +67,7 @@ export class RecordedRequest implements RequestTrace {
     if (tellsIds && principal !== undefined) attributes['user.id'] = principal
     root.attributes = attributes
     // The innermost first. A part that is open by now has failed.
-    for (let span = this.#innermost; span.outer !== null; span = span.outer) if (!span.ended) span.end({ fault: 'unfinished' })
+    while (this.#innermost !== this.#root) this.#innermost.end({ fault: 'unfinished' })
     root.endWith(status !== undefined && status >= 500 ? String(status) : undefined)
   }
 
