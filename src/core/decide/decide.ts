@@ -257,7 +257,8 @@ const FIELDS_OF_RECORD = Object.keys({
 } satisfies Record<keyof NonNullable<OwnerRecord>, true>) as readonly (keyof NonNullable<OwnerRecord>)[]
 
 function isSameRecord(one: OwnerRecord, other: OwnerRecord): boolean {
-  if (one === null || other === null) return one === other
+  if (one === other) return true
+  if (one === null || other === null) return false
   return FIELDS_OF_RECORD.every((field) => one[field] === other[field])
 }
 

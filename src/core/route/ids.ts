@@ -31,8 +31,8 @@ const OBJECT_NAMES: ReadonlySet<string> = new Set(Object.getOwnPropertyNames(Obj
 
 /** Requires canonical UUIDs: two spellings would be one thread in a uuid column, and two in the ownership table. */
 export function isThreadId(value: unknown): value is string {
+  if (typeof value === 'string' && value.length === 36 && UUID.test(value)) return true
   if (!isOpaqueId(value)) return false
-  if (UUID.test(value)) return true
   const lower = value.toLowerCase()
   if (ROUTE_WORDS.has(lower)) return false
   // PostgreSQL ignores hyphens, Python removes `urn:` and `uuid:` anywhere, Go reads the middle 36 of 38 characters, Java pads.

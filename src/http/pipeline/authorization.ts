@@ -223,8 +223,11 @@ export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): 
 
 function recordsIn(several: ReadonlyMap<string, ThreadAccess>, enforcement: Enforcement): RecordsByThread {
   const records = new Map<string, NonNullable<OwnerRecord>>()
+  let last: ThreadAccess | null = null
+  let record: OwnerRecord = null
   for (const [threadId, threadAccess] of several) {
-    const record = recordOf(threadAccess, enforcement)
+    // Most threads of a user share what the store knows of them.
+    if (threadAccess !== last) record = recordOf((last = threadAccess), enforcement)
     if (record !== null) records.set(threadId, record)
   }
   return records

@@ -52,10 +52,14 @@ const SEVERAL = sql<Owned>(
   `SELECT thread_id, user_id, deleted_at, provisional FROM threads
    WHERE scope = :scope AND thread_id IN (SELECT value FROM json_each(:threadIds))`,
 )
-// Reads an index alone.
-const OF_OWNER = sql<Owned>(
-  `SELECT thread_id, user_id, deleted_at, provisional FROM threads
-   WHERE user_id = :userId AND user_id <> '' AND scope = :scope LIMIT :limit`,
+// These read an index alone.
+const OF_OWNER = "WHERE user_id = :userId AND user_id <> '' AND scope = :scope"
+const IS_SETTLED = 'deleted_at IS NULL AND provisional = 0'
+const SETTLED_OF_OWNER = sql<string | null>(
+  `SELECT CASE WHEN ${IS_SETTLED} THEN thread_id END FROM threads ${OF_OWNER} LIMIT :limit`,
+)
+const OTHERS_OF_OWNER = sql<Owned>(
+  `SELECT thread_id, user_id, deleted_at, provisional FROM threads ${OF_OWNER} AND NOT (${IS_SETTLED}) LIMIT :limit`,
 )
 const ROW = sql<Row>(
   `SELECT user_id, deleted_at, provisional, last_used_at, incarnation, deletion, runs_by FROM threads ${WHERE}`,
@@ -144,9 +148,13 @@ export function ownershipIn(
         return next
       }
       let next = await file.read((database) => {
-        const rows = database.all(OF_OWNER, { scope, userId: reader.userId, limit: most + 1 })
-        for (const row of rows) byThread.set(row.thread_id, { row: factsOf(row, null), runners: [] })
-        count = rows.length
+        const values = { scope, userId: reader.userId, limit: most + 1 }
+        const settled = settledOf(reader.userId)
+        const ids = database.column(SETTLED_OF_OWNER, values)
+        for (const threadId of ids) if (threadId !== null) byThread.set(threadId, settled)
+        const others = byThread.size < ids.length ? database.all(OTHERS_OF_OWNER, values) : []
+        for (const row of others) byThread.set(row.thread_id, { row: factsOf(row, null), runners: [] })
+        count = ids.length
         return count <= most ? granted(database, null) : null
       })
       while (next !== null && count <= most) {
@@ -256,6 +264,11 @@ function addGranted(
     const before = byThread.get(threadId)?.row?.granted ?? null
     if (row !== undefined) byThread.set(threadId, { row: factsOf(row, widest(before, right)), runners: [] })
   }
+}
+
+/** Of most threads of a user, which share it. */
+function settledOf(owner: string): ThreadAccess {
+  return { row: { owner, deleted: false, provisional: false, granted: null }, runners: [] }
 }
 
 function factsOf({ user_id: owner, deleted_at: deletedAt, provisional }: Owned, granted: Right | null): RowFacts {
