@@ -135,6 +135,11 @@ void test('under observe all of it passes, and what enforcing would have hidden 
 void test('others have their turn while a list is read and decided', async (t) => {
   const { base, alice, bob } = await owned(t)
   await list(base, alice)
+  // Each step takes longer than the work of one turn may.
+  const running = performance.now.bind(performance)
+  let steps = 0
+  performance.now = () => running() + (steps += 1)
+  t.teardown(() => void (performance.now = running))
   let turns = 0
   let over = false
   const turn = (): void => {

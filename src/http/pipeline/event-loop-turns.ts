@@ -1,31 +1,41 @@
-/** Gives other requests a turn between steps of long work: a turn of the event loop runs the steps of one request. */
+/** Gives other requests a turn between steps of long work. */
 import type { Steps } from '../../core/json/steps.ts'
 
-const waiting: (() => void)[] = []
+/** Milliseconds of long work in one turn of the event loop. A step that has begun is not interrupted. */
+const LONG_MS = 0.25
 
-/** Resolves in the next turn that no earlier caller waits for. */
-export function turn(): Promise<void> {
+const waiting: (() => void)[] = []
+/** When the long work of this turn has to end, by the monotonic clock; 0 before any. */
+let until = 0
+
+/** Null while this turn has time for long work; otherwise resolves in a later turn, after those who wait already. */
+export function turn(): Promise<void> | null {
+  if (until === 0) newTurn()
+  if (performance.now() < until) return null
   return new Promise((resolve) => {
     waiting.push(resolve)
-    if (waiting.length === 1) setImmediate(begin)
   })
 }
 
-function begin(): void {
-  waiting.shift()?.()
-  if (waiting.length > 0) setImmediate(begin)
+function newTurn(): void {
+  until = performance.now() + LONG_MS
+  setImmediate(endTurn)
 }
 
-/** @param together steps of one turn: where a step is short, a turn for each would take more time than the steps */
-export async function inTurns<Result>(steps: Steps<Result>, together = 1): Promise<Result> {
-  // Many that begin in the same turn would otherwise take their first steps in it.
-  if (waiting.length > 0) await turn()
+function endTurn(): void {
+  until = 0
+  const next = waiting.shift()
+  if (next === undefined) return
+  newTurn()
+  next()
+}
+
+export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
-    for (let step = 0; step < together; step += 1) {
-      const { done, value } = steps.next()
-      if (done === true) return value
-    }
-    await turn()
+    const waited = turn()
+    if (waited !== null) await waited
+    const { done, value } = steps.next()
+    if (done === true) return value
   }
 }
 

@@ -105,9 +105,6 @@ function matched(request: Classified, body: ReadBody | Refusal, rules: Rules): R
   return match
 }
 
-/** Steps of a large body in one turn of the event loop: most take a tenth of a millisecond. */
-const TOGETHER = 8
-
 const NOTHING: Payload = { kind: 'none' }
 
 /** @returns a refusal: 415, 413, 400 or 503. A single-route upstream takes no multipart. */
@@ -272,7 +269,7 @@ async function withJson<About>(
   try {
     const { bytes } = reader
     if (reader.isLarge()) {
-      const reading = await inTurns(reader.inSteps(opened), TOGETHER)
+      const reading = await inTurns(reader.inSteps(opened))
       return (body = check(parts, about, reading.outcome === 'refused' ? reading : { ...reading, bytes }, hold))
     }
     const short = inTurn(() => {
@@ -363,12 +360,12 @@ async function writtenInTurns(
   policy: Passing,
   most: number,
 ): Promise<Payload | Refusal> {
-  const passing = await inTurns(passingInSteps(route, source.value, policy), TOGETHER)
+  const passing = await inTurns(passingInSteps(route, source.value, policy))
   if (passing.outcome === 'refused') return passing
   reportOnce(parts, hold, passing)
   const { body } = passing
   const isSame = body === source.value && source.asWritten && source.bytes !== null
-  const pieces = isSame ? source.bytes : await inTurns(writeInSteps(body, source), TOGETHER)
+  const pieces = isSame ? source.bytes : await inTurns(writeInSteps(body, source))
   return payloadOf(route, body, policy, pieces, most)
 }
 
