@@ -63,10 +63,16 @@ function attempt(
   expiry: 'checked' | 'ignored',
 ): Claims | InvalidToken {
   if (key.signatureBytes !== null && signatureBytesIn(token) !== key.signatureBytes) return 'signature-invalid'
+  // Node 24 throws and catches errors inside for each key with options, and fast-jwt always gives some. Their stack traces take a
+  // third of the verification. An assignment would fail where an agent's process has frozen its intrinsics.
+  const { stackTraceLimit } = Error
+  Reflect.set(Error, 'stackTraceLimit', 0)
   try {
     return key.verifier(algorithm, expiry)(token)
   } catch (error) {
     return error instanceof TokenError ? (INVALID[error.code] ?? 'token-malformed') : 'token-malformed'
+  } finally {
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
   }
 }
 
