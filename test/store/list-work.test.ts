@@ -144,6 +144,24 @@ void test('many grants are looked at in steps, between which others have their t
   }
 })
 
+void test('of an owner of more threads than are told, no more are looked at, whatever state they are in', async (t) => {
+  const { store, file } = await filled(t, (run) => {
+    run(threads(1000, 'alice'))
+    run("UPDATE threads SET deleted_at = 1 WHERE thread_id = 'alice-001000'")
+  })
+  const limits = async (most: number): Promise<readonly unknown[]> => {
+    const sent = onRows(await sentBy(() => store.accessOfReader('', reader('corp:alice'), most)))
+    const own = sent.filter(({ text }) => text.includes('FROM threads'))
+    for (const one of own)
+      t.match(planOf(file, one).join(), /^SEARCH threads USING COVERING INDEX \w+ \(user_id=\? AND scope=\?\)$/)
+    return own.map(({ values }) => (values[0] as { limit: number }).limit)
+  }
+  t.same(await limits(100), [101], 'the rest is not searched for more that are deleted')
+  t.same(await limits(1000), [1001, 1001])
+  t.equal((await store.accessOfReader('', reader('corp:alice'), 1000))?.size, 1000)
+  t.equal(await store.accessOfReader('', reader('corp:alice'), 999), null)
+})
+
 void test('the rows of a long page are looked up a hundred at a time: names make them wide', async (t) => {
   const { store } = await filled(t, (run) => run(threads(1200, 'alice', { name: "printf('%.*c', 1000, 'n')" })))
   for (const whose of ['everybody', reader('corp:alice')] as const) {

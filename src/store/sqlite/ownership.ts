@@ -149,13 +149,14 @@ export function ownershipIn(
       }
       let next = await file.read((database) => {
         const values = { scope, userId: reader.userId, limit: most + 1 }
-        const settled = settledOf(reader.userId)
         const ids = database.column(SETTLED_OF_OWNER, values)
-        for (const threadId of ids) if (threadId !== null) byThread.set(threadId, settled)
-        const others = byThread.size < ids.length ? database.all(OTHERS_OF_OWNER, values) : []
-        for (const row of others) byThread.set(row.thread_id, { row: factsOf(row, null), runners: [] })
         count = ids.length
-        return count <= most ? granted(database, null) : null
+        if (count > most) return null
+        const settled = settledOf(reader.userId)
+        for (const threadId of ids) if (threadId !== null) byThread.set(threadId, settled)
+        const others = ids.includes(null) ? database.all(OTHERS_OF_OWNER, values) : []
+        for (const row of others) byThread.set(row.thread_id, { row: factsOf(row, null), runners: [] })
+        return granted(database, null)
       })
       while (next !== null && count <= most) {
         const from = next
@@ -266,7 +267,7 @@ function addGranted(
   }
 }
 
-/** Of most threads of a user, which share it. */
+/** Of most threads of a user, which share it. SQLite compares a user id as it is, because it is well-formed. */
 function settledOf(owner: string): ThreadAccess {
   return { row: { owner, deleted: false, provisional: false, granted: null }, runners: [] }
 }
