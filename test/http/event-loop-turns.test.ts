@@ -1,4 +1,4 @@
-/** Long work leaves the event loop to others after its share of a turn, a quarter of a millisecond, whoever does it. */
+/** Long work of all requests together has a quarter of a millisecond in each turn of the event loop. */
 import { setImmediate } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { inTurns } from '../../src/http/pipeline/event-loop-turns.ts'

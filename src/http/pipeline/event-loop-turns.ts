@@ -6,24 +6,24 @@ const LONG_MS = 0.25
 
 const waiting: (() => void)[] = []
 /** When the long work of this turn has to end, by the monotonic clock; 0 before any. */
-let until = 0
+let longUntil = 0
 
 /** Null while this turn has time for long work; otherwise resolves in a later turn, after those who wait already. */
 export function turn(): Promise<void> | null {
-  if (until === 0) newTurn()
-  if (performance.now() < until) return null
+  if (longUntil === 0) newTurn()
+  if (performance.now() < longUntil) return null
   return new Promise((resolve) => {
     waiting.push(resolve)
   })
 }
 
 function newTurn(): void {
-  until = performance.now() + LONG_MS
+  longUntil = performance.now() + LONG_MS
   setImmediate(endTurn)
 }
 
 function endTurn(): void {
-  until = 0
+  longUntil = 0
   const next = waiting.shift()
   if (next === undefined) return
   newTurn()
