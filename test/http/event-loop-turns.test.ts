@@ -1,7 +1,7 @@
-/** Long work of all requests together has a quarter of a millisecond in each turn of the event loop. */
+/** Long work of all requests together has a quarter of a millisecond in each turn of the event loop, one work after the other. */
 import { setImmediate } from 'node:timers/promises'
 import { test, type Test } from 'tap'
-import { inTurns } from '../../src/http/pipeline/event-loop-turns.ts'
+import { firstTurn, inTurns } from '../../src/http/pipeline/event-loop-turns.ts'
 import type { Steps } from '../../src/core/json/steps.ts'
 
 let clock = 0
@@ -39,11 +39,25 @@ async function watched(t: Test) {
   }
 }
 
+/** Each of them comes when the one before runs already, or waits. */
+async function begun(...works: readonly Steps<string>[]): Promise<readonly string[]> {
+  const results: Promise<string>[] = []
+  for (const steps of works) {
+    results.push(
+      (async () => {
+        await firstTurn()
+        return inTurns(steps)
+      })(),
+    )
+    await new Promise<void>((resolve) => process.nextTick(resolve))
+  }
+  return Promise.all(results)
+}
+
 void test('each step that takes longer than the share has a turn of its own', async (t) => {
   const { work, steps, together } = await watched(t)
-  const all = ['a', 'b', 'c'].map((name) => inTurns(work(name, [1, 1, 1])))
-  t.same(await Promise.all(all), ['a', 'b', 'c'])
-  t.same(steps(), ['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'c2', 'b3', 'c3'], 'first who waited first')
+  t.same(await begun(work('a', [1, 1, 1]), work('b', [1, 1, 1]), work('c', [1, 1, 1])), ['a', 'b', 'c'])
+  t.same(steps(), ['a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', 'c2', 'c3'], 'in the order in which they came')
   t.same(together(), [1, 1, 1, 1, 1, 1, 1, 1, 1])
 })
 
@@ -55,9 +69,29 @@ void test('shorter steps share a turn until they have taken its share together',
 
 void test('work that begins later in a turn has only what is left of its share', async (t) => {
   const { work, steps, together } = await watched(t)
-  await Promise.all([inTurns(work('a', [0.1])), inTurns(work('b', [0.2, 0.1])), inTurns(work('c', [0.1]))])
+  await begun(work('a', [0.1]), work('b', [0.2, 0.1]), work('c', [0.1]))
   t.same(steps(), ['a1', 'b1', 'b2', 'c1'])
   t.same(together(), [2, 1, 1])
+})
+
+void test('no work begins while other work that has begun waits, even where a turn has time left', async (t) => {
+  const { work, steps } = await watched(t)
+  let late: Promise<unknown> | undefined
+  function* first(): Steps<void> {
+    yield* work('a', [1, 0.1])
+    late = begun(work('new', [0.1]))
+  }
+  await Promise.all([inTurns(first()), inTurns(work('b', [1, 1]))])
+  await late
+  t.same(steps(), ['a1', 'a2', 'b1', 'b2', 'new1'])
+})
+
+void test('work that is much longer than others lets them begin after sixteen turns, and then each has its turn', async (t) => {
+  const { work, steps } = await watched(t)
+  const ones = (count: number): number[] => Array.from({ length: count }, () => 1)
+  await begun(work('long', ones(20)), work('short', ones(2)))
+  const before = ones(17).map((_, at) => `long${at + 1}`)
+  t.same(steps(), [...before, 'short1', 'long18', 'short2', 'long19', 'long20'])
 })
 
 void test('work that fails ends with its error, and others go on', async (t) => {

@@ -1,11 +1,14 @@
 /** Bodies as the gate gets them: what is read says so, and gives its bytes back whatever comes of it. */
+import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
 import type { BodyPolicy } from '../../src/core/route/bodies.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
 import { headerLines } from '../../src/core/wire/headers.ts'
 import type { Refusal } from '../../src/core/reasons.ts'
 import { assumedFacts } from '../../src/core/route/transport.ts'
-import { turn } from '../../src/http/pipeline/event-loop-turns.ts'
+import { inTurns, turn } from '../../src/http/pipeline/event-loop-turns.ts'
+import type { Steps } from '../../src/core/json/steps.ts'
 import { readEnveloped, readPayload, type PayloadParts } from '../../src/http/pipeline/payload.ts'
 import type { Payload } from '../../src/http/pipeline/stages.ts'
 import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
@@ -253,4 +256,57 @@ void test('a large body lets others have their turn between the steps, one that 
     if (turns === 0) t.equal(counted, 0, `${bytes} bytes`)
     else t.ok(counted >= turns, `${counted} turns for ${bytes} bytes`)
   }
+})
+
+const CHUNK = 64 * 1024
+
+/** In chunks as a socket is read. */
+function inChunks(body: string): ArrivingBody {
+  const bytes = Buffer.from(body)
+  const chunks = Array.from({ length: Math.ceil(bytes.length / CHUNK) }, (_, at) =>
+    Buffer.from(bytes.subarray(at * CHUNK, (at + 1) * CHUNK)),
+  )
+  return { ...arriving(JSON_TYPE, ''), message: arrivingMessage(chunks) }
+}
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void
+
+/** V8 moves to its old generation what it can't discard of the young one twice. */
+function oldBytes(): number {
+  for (let twice = 0; twice < 2; twice += 1) collect({ type: 'minor' })
+  return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0
+}
+
+void test('what a large body is read as is young, and does not outlive it, even where the body waits for long', async (t) => {
+  const messages = Array.from({ length: 512 }, (_, at) => ({ id: `m${at}`, role: 'user', content: 'x'.repeat(2000) }))
+  const body = JSON.stringify({ threadId: 't1', messages })
+  const most = 2 * body.length
+  const bodies = 12
+  const given = parts({
+    limits: { body: most, runBody: most, bodyMembers: 10_000 },
+    budget: makeBudget(bodies * most),
+    reading: makeBudget(10 * bodies * most),
+  })
+  let arrived = 0
+  const pass = async (): Promise<void> => {
+    const arriving = inChunks(body)
+    arriving.message.once('end', () => (arrived += 1))
+    const read = await readPayload(given, RUN, assumedFacts('multi-route'), most, arriving)
+    if (read.outcome === 'refused') throw new Error(read.reason)
+    t.match(await read.write(EVERYTHING, most), { kind: 'json' })
+    read.release()
+  }
+  function* untilAllWait(): Steps<void> {
+    while (arrived < bodies) yield
+  }
+  const others = inTurns(untilAllWait())
+  const all = Array.from({ length: bodies }, pass)
+  await others
+  // What waits becomes old.
+  const before = oldBytes()
+  await Promise.all(all)
+  const grown = (oldBytes() - before) / body.length
+  // One that is read while V8 collects.
+  t.ok(grown < 2, `the old generation has grown by ${grown} bodies`)
 })

@@ -25,9 +25,9 @@ import type { CursorSeal } from './cursor.ts'
 import type { Forwarder } from '../upstream/forward.ts'
 import type { OwnerRecords, RecordsByThread } from '../pipeline/authorization.ts'
 import { readBytes, writtenAnew, writtenInTurns, type Rewritten } from './rewriting.ts'
-import { inTurns, turn } from '../pipeline/event-loop-turns.ts'
+import { firstTurn, inTurns, turn } from '../pipeline/event-loop-turns.ts'
 import type { UpstreamAnswer, UpstreamFailure } from '../upstream/upstream.ts'
-import type { Authorized } from '../pipeline/stages.ts'
+import type { Authorized, Mark } from '../pipeline/stages.ts'
 
 export interface ThreadListParts {
   readonly records: Pick<OwnerRecords, 'records' | 'recordsOf'>
@@ -49,6 +49,18 @@ const LONG_PAGE = 16 * 1024
 
 /** Other requests are served in between. */
 const AT_ONCE = 100
+
+type Query = readonly (readonly [string, string])[]
+
+/** What a caller asked for. */
+interface Listing {
+  readonly query: Query
+  /** A cursor is for this alone. */
+  readonly bound: readonly unknown[]
+  readonly limit: number
+  readonly start: Place
+  readonly listedAt: Mark
+}
 
 /** In order. */
 type Reading = (threads: readonly PageThread[]) => Promise<readonly Showing[]>
@@ -81,6 +93,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'passthrough', answer }
     const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
     if (read.outcome !== 'read') return read
+    if (read.bytes.length > LONG_PAGE) await firstTurn()
     const value = await inTurns(parsedInSteps(read.bytes, THREADS))
     const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
@@ -96,6 +109,9 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     return telling(Object.fromEntries(passing), page.threads, read.bytes.length)
   }
 
+  const readPage = async (request: Authorized, query: Query, cursor: string | null, memory: AnswerMemory) =>
+    readBytes(await fetchPage(parts.forwarder, request, query, cursor), MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
+
   const filtered: ThreadList = async (request, memory) => {
     const { permit, exchange } = request
     const query = permit.descriptor.query.filter(([name]) => name !== 'limit' && name !== 'cursor')
@@ -104,26 +120,34 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (limit === null) return refuse('query-limit-invalid')
     const start = readStart(permit, parts.seal, bound)
     if (start === null) return refuse('query-cursor-invalid')
-
     const listedAt = exchange.snapshot.mark()
+    const read = await readPage(request, query, start.page, memory)
+    if (read.outcome !== 'read') return read
+    if (read.bytes.length > LONG_PAGE) await firstTurn()
+    return walked(request, memory, { query, bound, limit, start, listedAt }, read.bytes)
+  }
+
+  /** @param first the page where the list starts */
+  const walked = async (request: Authorized, memory: AnswerMemory, list: Listing, first: Buffer): Promise<Rewritten> => {
+    const { permit, exchange } = request
+    const { query, bound, limit } = list
     const gathering: Gathering = { items: [], limit }
     const isListed = listingFor(permit.principal, rules, facts)
     let joinCodes: ThreadPage['joinCodes'] = {}
+    let bytes = first
     let longest = 0
     let isTooMany = false
-    let place: Place | null = start
-    for (let pages = 0; place !== null && pages < MAX_PAGES; pages += 1) {
-      const answer = await fetchPage(parts.forwarder, request, query, place.page)
-      const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
-      if (read.outcome !== 'read') return read
-      longest = Math.max(longest, read.bytes.length)
+    let place = list.start
+    let rest: Place | null
+    for (let pages = 1; ; pages += 1) {
+      longest = Math.max(longest, bytes.length)
       // Where the caller's threads may be few among many, the store is asked once for all of the caller's.
-      const mayKnow: boolean = read.bytes.length > LONG_PAGE && !isTooMany
+      const mayKnow: boolean = bytes.length > LONG_PAGE && !isTooMany
       const known: RecordsByThread | null = mayKnow ? await recordsOf(permit, isListed) : null
       isTooMany ||= mayKnow && known === null
-      const page: ThreadPage | null = await inTurns(threadPageIn(read.bytes, (id) => known === null || known.has(id)))
+      const page = await inTurns(threadPageIn(bytes, (id) => known === null || known.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
-      if (pages === 0 && facts.userScoped) joinCodes = page.joinCodes
+      if (pages === 1 && facts.userScoped) joinCodes = page.joinCodes
       const from = startIn(page.threads, place)
       const before = gathering.items.length
       const full = await gatherFrom(
@@ -131,17 +155,22 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
         readingOf(permit, isListed, known),
         gathering,
       )
-      if (gathering.items.length > before) memory.keeps(read.bytes.length)
+      if (gathering.items.length > before) memory.keeps(bytes.length)
       if (full !== null) {
-        place = { page: place.page, offset: full.at, ...between(gathering, full) }
+        rest = { page: place.page, offset: full.at, ...between(gathering, full) }
         break
       }
-      place = page.next === null ? null : { page: page.next, offset: 0 }
+      rest = page.next === null ? null : { page: page.next, offset: 0 }
+      if (rest === null || pages === MAX_PAGES) break
+      place = rest
+      const read = await readPage(request, query, place.page, memory)
+      if (read.outcome !== 'read') return read
+      bytes = read.bytes
     }
     // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
     // Null on the last page, as the runtime writes it.
-    const nextCursor = place === null ? null : parts.seal.seal(place, bound)
-    const threads = await stillListed(exchange.snapshot, permit, gathering.items, ({ id }) => id as string, listedAt)
+    const nextCursor = rest === null ? null : parts.seal.seal(rest, bound)
+    const threads = await stillListed(exchange.snapshot, permit, gathering.items, ({ id }) => id as string, list.listedAt)
     if (threads === null) return refuse('store-unavailable')
     return telling({ threads, nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)
   }
@@ -173,7 +202,7 @@ function between({ items }: Gathering, next: PageThread): Pick<Place, 'between'>
 function fetchPage(
   forwarder: Forwarder,
   request: Authorized,
-  query: readonly (readonly [string, string])[],
+  query: Query,
   cursor: string | null,
 ): Promise<UpstreamAnswer | UpstreamFailure> {
   const withCursor = cursor === null ? query : [...query, ['cursor', cursor] as const]

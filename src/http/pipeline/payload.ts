@@ -19,7 +19,14 @@ import {
 import { claimedHistory } from '../../core/route/claimed-history.ts'
 import type { RouteDescriptor } from '../../core/route/classify.ts'
 import { admitEnvelope, type EnvelopeRules } from '../../core/route/envelope.ts'
-import { isObject, makeJsonReader, type JsonObject, type JsonSource, type SteppedSource } from '../../core/json/read.ts'
+import {
+  isObject,
+  makeJsonReader,
+  type JsonObject,
+  type JsonReader,
+  type JsonSource,
+  type SteppedSource,
+} from '../../core/json/read.ts'
 import { memberTexts, writeAnew } from '../../core/json/write.ts'
 import type { MemberTexts } from '../../core/json/member-texts.ts'
 import { writeInSteps } from '../../core/json/write-in-steps.ts'
@@ -39,7 +46,7 @@ import {
 } from './request-body.ts'
 import { readRecording } from './audio-recording.ts'
 import { admit } from './classification.ts'
-import { inTurn, inTurns } from './event-loop-turns.ts'
+import { firstTurn, inTurn, inTurns } from './event-loop-turns.ts'
 import type { Classified, Payload, ReadBody } from './stages.ts'
 
 export type DroppedKind = 'body-key' | 'nested-key'
@@ -269,8 +276,8 @@ async function withJson<About>(
   try {
     const { bytes } = reader
     if (reader.isLarge()) {
-      const reading = await inTurns(reader.inSteps(opened))
-      return (body = check(parts, about, reading.outcome === 'refused' ? reading : { ...reading, bytes }, hold))
+      await firstTurn()
+      return (body = await readInTurns(reader, opened, (reading) => check(parts, about, reading, hold)))
     }
     const short = inTurn(() => {
       const reading = reader.end()
@@ -280,6 +287,15 @@ async function withJson<About>(
   } finally {
     if (body?.outcome !== 'read') hold.release()
   }
+}
+
+async function readInTurns(
+  reader: JsonReader,
+  opened: readonly string[],
+  check: (reading: Refusal | InSteps) => ReadBody | Refusal,
+): Promise<ReadBody | Refusal> {
+  const reading = await inTurns(reader.inSteps(opened))
+  return check(reading.outcome === 'refused' ? reading : { ...reading, bytes: reader.bytes })
 }
 
 function checkEnvelope(parts: PayloadParts, rules: EnvelopeRules, reading: Refusal | BodySource, hold: Hold): ReadBody | Refusal {
