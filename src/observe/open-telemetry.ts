@@ -106,6 +106,10 @@ class UnrecordedRequest implements RequestTrace, PartTrace {
     return this
   }
 
+  now(): number {
+    return 0
+  }
+
   inject(headers: Record<string, string>): void {
     writeTraceHeaders(headers, this.#context)
   }
