@@ -6,7 +6,7 @@ import type { Steps } from '../../src/core/json/steps.ts'
 
 let clock = 0
 
-/** Work whose steps take as long as a test says, and in which turn of the event loop each of them ran. */
+/** Tasks whose steps take as long as a test says, and in which turn of the event loop each of them ran. */
 async function watched(t: Test) {
   // The turn of another test's work is over then.
   await setImmediate()
@@ -39,13 +39,15 @@ async function watched(t: Test) {
   }
 }
 
-/** Each of them comes when the one before runs already, or waits. */
-async function begun(...works: readonly Steps<string>[]): Promise<readonly string[]> {
+const LONG = 1024 * 1024
+
+/** Long tasks. Each of them comes when the one before runs already, or waits. */
+async function started(...tasks: readonly Steps<string>[]): Promise<readonly string[]> {
   const results: Promise<string>[] = []
-  for (const steps of works) {
+  for (const steps of tasks) {
     results.push(
       (async () => {
-        await firstTurn()
+        await firstTurn(LONG)
         return inTurns(steps)
       })(),
     )
@@ -56,7 +58,7 @@ async function begun(...works: readonly Steps<string>[]): Promise<readonly strin
 
 void test('each step that takes longer than the share has a turn of its own', async (t) => {
   const { work, steps, together } = await watched(t)
-  t.same(await begun(work('a', [1, 1, 1]), work('b', [1, 1, 1]), work('c', [1, 1, 1])), ['a', 'b', 'c'])
+  t.same(await started(work('a', [1, 1, 1]), work('b', [1, 1, 1]), work('c', [1, 1, 1])), ['a', 'b', 'c'])
   t.same(steps(), ['a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', 'c2', 'c3'], 'in the order in which they came')
   t.same(together(), [1, 1, 1, 1, 1, 1, 1, 1, 1])
 })
@@ -69,29 +71,49 @@ void test('shorter steps share a turn until they have taken its share together',
 
 void test('work that begins later in a turn has only what is left of its share', async (t) => {
   const { work, steps, together } = await watched(t)
-  await begun(work('a', [0.1]), work('b', [0.2, 0.1]), work('c', [0.1]))
+  await started(work('a', [0.1]), work('b', [0.2, 0.1]), work('c', [0.1]))
   t.same(steps(), ['a1', 'b1', 'b2', 'c1'])
   t.same(together(), [2, 1, 1])
 })
 
-void test('no work begins while other work that has begun waits, even where a turn has time left', async (t) => {
+void test('no long task begins while another one that has begun waits, even where a turn has time left', async (t) => {
   const { work, steps } = await watched(t)
   let late: Promise<unknown> | undefined
   function* first(): Steps<void> {
     yield* work('a', [1, 0.1])
-    late = begun(work('new', [0.1]))
+    late = started(work('new', [0.1]))
   }
   await Promise.all([inTurns(first()), inTurns(work('b', [1, 1]))])
   await late
   t.same(steps(), ['a1', 'a2', 'b1', 'b2', 'new1'])
 })
 
-void test('work that is much longer than others lets them begin after sixteen turns, and then each has its turn', async (t) => {
+const ones = (count: number): readonly number[] => Array.from({ length: count }, () => 1)
+
+void test('a task that is much longer than others waits behind them after its turns in a row', async (t) => {
   const { work, steps } = await watched(t)
-  const ones = (count: number): number[] => Array.from({ length: count }, () => 1)
-  await begun(work('long', ones(20)), work('short', ones(2)))
+  await started(work('long', ones(20)), work('other', ones(2)), work('third', ones(1)))
   const before = ones(17).map((_, at) => `long${at + 1}`)
-  t.same(steps(), [...before, 'short1', 'long18', 'short2', 'long19', 'long20'])
+  t.same(steps(), [...before, 'other1', 'other2', 'third1', 'long18', 'long19', 'long20'])
+})
+
+void test('a long task that waits has its turn, however many short ones come', async (t) => {
+  const { work, steps } = await watched(t)
+  const short = ones(40).map((_, at) => work(`short${at}-`, [1]))
+  const all = short.map((steps) => inTurns(steps))
+  await Promise.all([started(work('long', ones(3))), ...all])
+  t.same(
+    [1, 2, 3].map((step) => steps().indexOf(`long${step}`)),
+    [16, 41, 42],
+  )
+})
+
+void test('a short task does not wait until others end', async (t) => {
+  const { work, steps } = await watched(t)
+  const others = started(work('long', ones(3)), work('other', ones(1)))
+  t.equal(firstTurn(1000), null)
+  await Promise.all([others, inTurns(work('short', [1]))])
+  t.ok(steps().indexOf('short1') < steps().indexOf('other1'))
 })
 
 void test('work that fails ends with its error, and others go on', async (t) => {

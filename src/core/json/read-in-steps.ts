@@ -207,10 +207,10 @@ class SteppedReader {
 
   /** Of text without quotes and backslashes. */
   #plain(from: number, end: number): string | null {
-    if (!this.#hasControls) return this.#text.slice(from, end)
+    if (!this.#hasControls) return part(this.#text, from, end)
     PLAIN.lastIndex = from
     PLAIN.test(this.#text)
-    return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null
+    return PLAIN.lastIndex === end ? part(this.#text, from, end) : null
   }
 
   #unescaped(from: number, end: number): string | null {
@@ -284,6 +284,18 @@ class SteppedReader {
     }
     this.fault = 'body-not-json'
   }
+}
+
+/** A shorter part of a text is a copy in any case, in V8. */
+const LEAST_PART = 13
+/** No id is longer. */
+const MOST_OF_ID = 128
+
+/** V8 gives a part that keeps the whole text. A stream may need an id of a body for hours, so what may be an id is a copy. */
+function part(text: string, from: number, end: number): string {
+  const some = text.slice(from, end)
+  // What is joined is copied once it is cut.
+  return some.length < LEAST_PART || some.length > MOST_OF_ID ? some : ` ${some}`.slice(1)
 }
 
 const LITERALS = [

@@ -52,14 +52,26 @@ const AT_ONCE = 100
 
 type Query = readonly (readonly [string, string])[]
 
-/** What a caller asked for. */
 interface Listing {
   readonly query: Query
-  /** A cursor is for this alone. */
+  /** A cursor is valid only for these. */
   readonly bound: readonly unknown[]
   readonly limit: number
   readonly start: Place
+  readonly isListed: IsListed
   readonly listedAt: Mark
+}
+
+/** The threads that a caller could read. */
+interface Known {
+  /** Null: the store is asked about each thread. */
+  readonly threads: RecordsByThread | null
+  readonly isTooMany: boolean
+}
+
+interface KnownPage {
+  readonly bytes: Buffer
+  readonly known: Known
 }
 
 /** In order. */
@@ -81,20 +93,32 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     }
   }
 
-  /** All threads that the caller could read; null: check each. Read again for each page: a grant may have come meanwhile. */
-  const recordsOf = ({ principal }: Permit, isListed: IsListed): Promise<RecordsByThread | null> =>
-    listsForeign(isListed) ? Promise.resolve(null) : records.recordsOf(scope, principal)
+  /** Where the caller's threads may be few among many, the store is asked once for all of them; again for each page: a grant may have come. */
+  const knownFor = async (
+    { principal }: Permit,
+    isListed: IsListed,
+    bytes: Buffer,
+    { isTooMany }: Pick<Known, 'isTooMany'>,
+  ): Promise<Known> => {
+    if (bytes.length <= LONG_PAGE || isTooMany) return { threads: null, isTooMany }
+    const threads = listsForeign(isListed) ? null : await records.recordsOf(scope, principal)
+    return { threads, isTooMany: threads === null }
+  }
 
   /** Under `observe`: the upstream's list without join codes, and how many threads enforcing would have hidden. */
   const observed: ThreadList = async (request, memory) => {
-    const { permit, exchange } = request
-    const listedAt = exchange.snapshot.mark()
+    const listedAt = request.exchange.snapshot.mark()
     const answer = await parts.forwarder.ask(request)
     if (answer.outcome === 'answered' && answer.status !== 200) return { outcome: 'passthrough', answer }
     const read = await readBytes(answer, MAX_PAGE_BYTES, 'upstream-list-unreadable', memory)
     if (read.outcome !== 'read') return read
-    if (read.bytes.length > LONG_PAGE) await firstTurn()
-    const value = await inTurns(parsedInSteps(read.bytes, THREADS))
+    await firstTurn(read.bytes.length)
+    return observedIn(request, read.bytes, listedAt)
+  }
+
+  /** Apart from what waited for its first turn. */
+  const observedIn = async ({ permit, exchange }: Authorized, bytes: Buffer, listedAt: Mark): Promise<Rewritten> => {
+    const value = await inTurns(parsedInSteps(bytes, THREADS))
     const page = value === undefined ? null : readThreadPage(value)
     if (page === null) return refuse('upstream-list-unreadable')
     const reading = readingOf(permit, listingFor(permit.principal, rules, facts), null)
@@ -106,7 +130,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const still = await stillListed(exchange.snapshot, permit, page.threads, ({ id }) => id, listedAt)
     if (still?.length !== page.threads.length) return refuse('rules-changed')
     const passing = Object.entries(value as JsonObject).filter(([name]) => facts.userScoped || !isJoinCode(name))
-    return telling(Object.fromEntries(passing), page.threads, read.bytes.length)
+    return telling(Object.fromEntries(passing), page.threads, bytes.length)
   }
 
   const readPage = async (request: Authorized, query: Query, cursor: string | null, memory: AnswerMemory) =>
@@ -120,56 +144,56 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     if (limit === null) return refuse('query-limit-invalid')
     const start = readStart(permit, parts.seal, bound)
     if (start === null) return refuse('query-cursor-invalid')
-    const listedAt = exchange.snapshot.mark()
+    const isListed = listingFor(permit.principal, rules, facts)
+    const list = { query, bound, limit, start, isListed, listedAt: exchange.snapshot.mark() }
     const read = await readPage(request, query, start.page, memory)
     if (read.outcome !== 'read') return read
-    if (read.bytes.length > LONG_PAGE) await firstTurn()
-    return walked(request, memory, { query, bound, limit, start, listedAt }, read.bytes)
+    const { bytes } = read
+    const known = await knownFor(permit, isListed, bytes, { isTooMany: false })
+    await firstTurn(bytes.length)
+    return listedFrom(request, memory, list, { bytes, known })
   }
 
-  /** @param first the page where the list starts */
-  const walked = async (request: Authorized, memory: AnswerMemory, list: Listing, first: Buffer): Promise<Rewritten> => {
+  /** Apart from what waited for its first turn. @param first the page where the list starts */
+  const listedFrom = async (request: Authorized, memory: AnswerMemory, list: Listing, first: KnownPage): Promise<Rewritten> => {
     const { permit, exchange } = request
-    const { query, bound, limit } = list
+    const { query, bound, limit, isListed } = list
     const gathering: Gathering = { items: [], limit }
-    const isListed = listingFor(permit.principal, rules, facts)
     let joinCodes: ThreadPage['joinCodes'] = {}
-    let bytes = first
+    let { bytes, known } = first
     let longest = 0
-    let isTooMany = false
     let place = list.start
-    let rest: Place | null
+    let next: Place | null
     for (let pages = 1; ; pages += 1) {
       longest = Math.max(longest, bytes.length)
-      // Where the caller's threads may be few among many, the store is asked once for all of the caller's.
-      const mayKnow: boolean = bytes.length > LONG_PAGE && !isTooMany
-      const known: RecordsByThread | null = mayKnow ? await recordsOf(permit, isListed) : null
-      isTooMany ||= mayKnow && known === null
-      const page = await inTurns(threadPageIn(bytes, (id) => known === null || known.has(id)))
+      const { threads: own } = known
+      const page = await inTurns(threadPageIn(bytes, (id) => own === null || own.has(id)))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 1 && facts.userScoped) joinCodes = page.joinCodes
       const from = startIn(page.threads, place)
       const before = gathering.items.length
       const full = await gatherFrom(
         page.threads.filter(({ at }) => at >= from),
-        readingOf(permit, isListed, known),
+        readingOf(permit, isListed, own),
         gathering,
       )
       if (gathering.items.length > before) memory.keeps(bytes.length)
       if (full !== null) {
-        rest = { page: place.page, offset: full.at, ...between(gathering, full) }
+        next = { page: place.page, offset: full.at, ...between(gathering, full) }
         break
       }
-      rest = page.next === null ? null : { page: page.next, offset: 0 }
-      if (rest === null || pages === MAX_PAGES) break
-      place = rest
+      next = page.next === null ? null : { page: page.next, offset: 0 }
+      if (next === null || pages === MAX_PAGES) break
+      place = next
       const read = await readPage(request, query, place.page, memory)
       if (read.outcome !== 'read') return read
       bytes = read.bytes
+      known = await knownFor(permit, isListed, bytes, known)
+      await firstTurn(bytes.length)
     }
     // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
     // Null on the last page, as the runtime writes it.
-    const nextCursor = rest === null ? null : parts.seal.seal(rest, bound)
+    const nextCursor = next === null ? null : parts.seal.seal(next, bound)
     const threads = await stillListed(exchange.snapshot, permit, gathering.items, ({ id }) => id as string, list.listedAt)
     if (threads === null) return refuse('store-unavailable')
     return telling({ threads, nextCursor, ...joinCodes }, threads as readonly { readonly id: string }[], longest)

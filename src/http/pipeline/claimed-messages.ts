@@ -9,7 +9,7 @@ import { hasOperation, type RuntimeFacts } from '../../core/route/transport.ts'
 import { AnswerMemory } from '../lists/answer-memory.ts'
 import { readBytes } from '../lists/rewriting.ts'
 import { upstreamRequest, type ClientDisconnect, type Upstream } from '../upstream/upstream.ts'
-import { inTurns } from './event-loop-turns.ts'
+import { firstTurn, inTurns } from './event-loop-turns.ts'
 import type { BodyBudget } from './request-body.ts'
 
 const MOST_BYTES = 32 * 1024 * 1024
@@ -43,10 +43,10 @@ export function makeVerifyMessages(upstream: Upstream, basePath: string): Verify
         }
         const read = await readBytes(answer, MOST_BYTES, 'upstream-answer-unreadable', memory)
         if (read.outcome !== 'read') return isRefusal(read) ? read : refuse('history-not-served')
-        const value = await inTurns(parsedInSteps(read.bytes, 'messages'))
-        const kept: Json | undefined = isObject(value) ? value['messages'] : undefined
-        if (!Array.isArray(kept)) return refuse('history-not-served')
-        if (!(await inTurns(isForged(claimed, kept as readonly Json[])))) return null
+        await firstTurn(read.bytes.length)
+        const compared = await comparedWith(read.bytes, claimed)
+        if (compared === 'no-history') return refuse('history-not-served')
+        if (compared === 'equal') return null
         if (wait !== null) await sleep(wait)
       }
       return refuse('history-forged')
@@ -54,4 +54,12 @@ export function makeVerifyMessages(upstream: Upstream, basePath: string): Verify
       memory.release()
     }
   }
+}
+
+/** Apart from what waited for its first turn. @param bytes the upstream's history */
+async function comparedWith(bytes: Buffer, claimed: ClaimedHistory): Promise<'equal' | 'forged' | 'no-history'> {
+  const value = await inTurns(parsedInSteps(bytes, 'messages'))
+  const kept: Json | undefined = isObject(value) ? value['messages'] : undefined
+  if (!Array.isArray(kept)) return 'no-history'
+  return (await inTurns(isForged(claimed, kept as readonly Json[]))) ? 'forged' : 'equal'
 }

@@ -4,35 +4,40 @@ import type { Steps } from '../../core/json/steps.ts'
 /** Milliseconds of long work in one turn of the event loop. A step that has begun is not interrupted. */
 const LONG_MS = 0.25
 
-/** Work that has begun holds memory, so it goes on before other work begins. */
-const begun: (() => void)[] = []
-const fresh: (() => void)[] = []
-
-/** Turns of begun work until other work begins in any case: enough to end what callers usually send. */
+/** Turns that a task has before it waits behind the others again: enough for a body of some megabytes. */
 const MOST_IN_A_ROW = 16
 
+/** Bytes of a task that is over so soon that it does not wait for others to end. */
+const SHORT_TASK = 16 * 1024
+
+/** Tasks that have begun hold memory, so they go on before others begin. */
+const goingOn: (() => void)[] = []
+const waiting: (() => void)[] = []
 let inARow = 0
 /** When the long work of this turn has to end, by the monotonic clock; 0 before any. */
 let longUntil = 0
 
 /**
- * Null if long work may begin at once; otherwise resolves in a later turn, after all work that waits already.
+ * Null if a task may begin at once; otherwise resolves in a later turn, when no other task has begun or it has had its turns.
  *
- * What the work makes is not to be the value of a promise or variable that waited for this turn. V8 moves what waits for long to
- * its old generation. There, even after its end, it would keep what it refers to until the next collection of the whole heap.
+ * Call a new function after this wait, and keep its results there. V8 moves a function that waits for long to its old
+ * generation. After its end it still keeps what its variables refer to, until the whole heap is collected.
+ *
+ * @param bytes that the task is about
  */
-export function firstTurn(): Promise<void> | null {
-  if (hasTime() && begun.length === 0 && fresh.length === 0) return null
+export function firstTurn(bytes: number): Promise<void> | null {
+  if (bytes <= SHORT_TASK || (hasTime() && goingOn.length === 0 && waiting.length === 0)) return null
   return new Promise((resolve) => {
-    fresh.push(resolve)
+    waiting.push(resolve)
   })
 }
 
-/** Null while this turn has time for work that has begun; otherwise resolves in a later turn. */
+/** Null while this turn has time for a task that has begun; otherwise resolves in a later turn. */
 export function turn(): Promise<void> | null {
   if (hasTime()) return null
+  const queue = inARow < MOST_IN_A_ROW ? goingOn : waiting
   return new Promise((resolve) => {
-    begun.push(resolve)
+    queue.push(resolve)
   })
 }
 
@@ -48,15 +53,15 @@ function newTurn(): void {
 
 function endTurn(): void {
   longUntil = 0
-  const begins = begun.length === 0 || inARow === MOST_IN_A_ROW
-  inARow = begins ? 0 : inARow + 1
-  const next = (begins ? fresh.shift() : undefined) ?? begun.shift()
+  let next = inARow < MOST_IN_A_ROW ? goingOn.shift() : undefined
+  inARow = next === undefined ? 0 : inARow + 1
+  next ??= waiting.shift() ?? goingOn.shift()
   if (next === undefined) return
   newTurn()
   next()
 }
 
-/** Goes on with work that has begun. */
+/** Goes on with a task that has begun. */
 export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
   for (;;) {
     const waited = turn()

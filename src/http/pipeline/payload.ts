@@ -276,7 +276,7 @@ async function withJson<About>(
   try {
     const { bytes } = reader
     if (reader.isLarge()) {
-      await firstTurn()
+      await firstTurn(held.bytes)
       return (body = await readInTurns(reader, opened, (reading) => check(parts, about, reading, hold)))
     }
     const short = inTurn(() => {
@@ -289,6 +289,7 @@ async function withJson<About>(
   }
 }
 
+/** Apart from what waited for its first turn. */
 async function readInTurns(
   reader: JsonReader,
   opened: readonly string[],
