@@ -106,10 +106,6 @@ class UnrecordedRequest implements RequestTrace, PartTrace {
     return this
   }
 
-  now(): number {
-    return 0
-  }
-
   inject(headers: Record<string, string>): void {
     writeTraceHeaders(headers, this.#context)
   }

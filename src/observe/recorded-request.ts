@@ -39,19 +39,15 @@ export class RecordedRequest implements RequestTrace {
   constructor(source: SpanSource, context: SpanContext, parent: SpanContext | undefined) {
     this.traceId = context.traceId
     this.source = source
-    this.#root = new RecordedSpan(this, context, SpanKind.SERVER, 'request', parent, null, this.now())
+    this.#root = new RecordedSpan(this, context, SpanKind.SERVER, 'request', parent, null)
     this.#innermost = this.#root
   }
 
-  now(): number {
-    return performance.now()
-  }
-
-  begin(part: TracedPart, since = this.now()): PartTrace {
+  begin(part: TracedPart): PartTrace {
     const outer = this.#innermost
     const kind = part === 'upstream' ? SpanKind.CLIENT : SpanKind.INTERNAL
     const context = { ...outer.context, spanId: this.source.ids.generateSpanId() }
-    return (this.#innermost = new RecordedSpan(this, context, kind, part, outer.context, outer, since))
+    return (this.#innermost = new RecordedSpan(this, context, kind, part, outer.context, outer))
   }
 
   end({ method, route, upstream, status, reason, complete, thread, principal }: TracedLine, scheme: 'http' | 'https'): void {
@@ -105,7 +101,7 @@ class RecordedSpan implements ReadableSpan, PartTrace {
   readonly parentSpanContext?: SpanContext
   attributes = NO_ATTRIBUTES
   readonly #request: RecordedRequest
-  readonly #began: number
+  readonly #began = performance.now()
   #ended = 0
   #error: string | undefined
 
@@ -117,14 +113,12 @@ class RecordedSpan implements ReadableSpan, PartTrace {
     name: string,
     parent: SpanContext | undefined,
     outer: RecordedSpan | null,
-    began: number,
   ) {
     this.#request = request
     this.context = context
     this.kind = kind
     this.name = name
     this.outer = outer
-    this.#began = began
     if (parent !== undefined) this.parentSpanContext = parent
   }
 

@@ -13,14 +13,8 @@ export interface Tracing {
 
 export interface RequestTrace {
   readonly traceId: string
-  /**
-   * A part that begins within another one belongs to it. What was there at once, such as what a cache has, is no part: spans cost
-   * more than that.
-   * @param since when it began, where that was before it was known to be a part
-   */
-  begin(part: TracedPart, since?: number): PartTrace
-  /** For `since`. */
-  now(): number
+  /** A part that begins within another one belongs to it. */
+  begin(part: TracedPart): PartTrace
   /** Ends the request, and what is still open of it. */
   end(line: TracedLine, scheme: 'http' | 'https'): void
 }

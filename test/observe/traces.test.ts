@@ -106,17 +106,6 @@ void test('a trace of a trusted caller is continued, and the upstream is part of
   for (const id of ['secret-thread', 'alice']) t.notOk(scene.receiver.bytes().includes(id), `no span has ${id}`)
 })
 
-void test('a token that was verified before has no span', async (t) => {
-  const scene = await traced(t)
-  const same = { authorization: `Bearer ${token('alice')}` }
-  const names = async () => {
-    const { traceId } = await scene.lineOf(await scene.run('t-1', same))
-    return (await scene.receiver.trace(traceId)).map(({ name }) => name)
-  }
-  t.ok((await names()).includes('authenticate'))
-  t.notOk((await names()).includes('authenticate'))
-})
-
 void test('a caller who is not trusted chooses neither ids nor what is sampled', async (t) => {
   const scene = await traced(t)
   for (const headers of [SAMPLED, UNSAMPLED]) {

@@ -56,7 +56,6 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
         parts.onFault(error, head.id)
         return refuse('identity-failed')
       }
-      const since = exchange.trace?.now()
       let verified: ReturnType<Authenticate>
       try {
         verified =
@@ -66,13 +65,8 @@ export function makeAuthentication(parts: AuthenticationParts): Authentication {
       } catch (error) {
         return failed(error)
       }
-      // A result from the cache is there at once.
       if (!(verified instanceof Promise)) return admit(exchange, verified)
-      const traced = exchange.trace?.begin('authenticate', since)
-      return verified.catch(failed).then((one) => {
-        traced?.end()
-        return admit(exchange, one)
-      })
+      return verified.catch(failed).then((one) => admit(exchange, one))
     },
     invalidity,
   }

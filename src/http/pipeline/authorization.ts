@@ -151,11 +151,10 @@ export function makeAuthorization(parts: AuthorizationParts): Authorize {
       if (snapshot.isReplaced()) return REPLACED
       const asOf = snapshot.mark()
       if (key !== null && descriptor.route.thread !== undefined) {
-        const since = exchange.trace?.now()
         const looked = records.record(key, caller.principal)
         // A cached record is there at once: each await is a turn of the promise queue.
         if (looked instanceof Promise) {
-          const traced = exchange.trace?.begin('store', since)
+          const traced = exchange.trace?.begin('store')
           facts = { ...facts, record: await looked }
           traced?.end()
         } else facts = { ...facts, record: looked }

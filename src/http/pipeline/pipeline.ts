@@ -101,10 +101,16 @@ export function makePipeline(parts: PipelineParts): Pipeline {
         const headers = { 'content-type': 'application/jwk-set+json', 'cache-control': 'public, max-age=300' }
         return publicAnswer(exchange, 200, headers, parts.keySet)
       }
+      const traced = exchange.trace?.begin('authenticate')
       const caller = authentication.authenticate(exchange, message.socket)
-      return caller instanceof Promise
-        ? caller.then((known) => admitCaller(known, target, exchange))
-        : admitCaller(caller, target, exchange)
+      if (caller instanceof Promise) {
+        return caller.then((known) => {
+          traced?.end()
+          return admitCaller(known, target, exchange)
+        })
+      }
+      traced?.end()
+      return admitCaller(caller, target, exchange)
     },
 
     async complete(request, message) {
