@@ -207,10 +207,10 @@ class SteppedReader {
 
   /** Of text without quotes and backslashes. */
   #plain(from: number, end: number): string | null {
-    if (!this.#hasControls) return part(this.#text, from, end)
+    if (!this.#hasControls) return this.#text.slice(from, end)
     PLAIN.lastIndex = from
     PLAIN.test(this.#text)
-    return PLAIN.lastIndex === end ? part(this.#text, from, end) : null
+    return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null
   }
 
   #unescaped(from: number, end: number): string | null {
@@ -246,7 +246,7 @@ class SteppedReader {
     } else {
       this.#string = null
       this.#at = end + 1
-      this.#put(read)
+      this.#put(apart(read))
     }
   }
 
@@ -286,16 +286,15 @@ class SteppedReader {
   }
 }
 
-/** A shorter part of a text is a copy in any case, in V8. */
-const LEAST_PART = 13
-/** No id is longer. */
-const MOST_OF_ID = 128
+/** V8 copies a shorter slice in any case (SlicedString::kMinLength). */
+const LEAST_SLICE = 13
+/** Of interrupts. Other ids are shorter. */
+const LONGEST_ID = 256
 
-/** V8 gives a part that keeps the whole text. A stream may need an id of a body for hours, so what may be an id is a copy. */
-function part(text: string, from: number, end: number): string {
-  const some = text.slice(from, end)
-  // What is joined is copied once it is cut.
-  return some.length < LEAST_PART || some.length > MOST_OF_ID ? some : ` ${some}`.slice(1)
+/** A slice keeps its whole text in memory, and a stream may need an id of a body for hours: so what may be an id is a copy. */
+function apart(text: string): string {
+  // V8 flattens the concatenation before it slices, so that the result refers only to the copy.
+  return text.length < LEAST_SLICE || text.length > LONGEST_ID ? text : ` ${text}`.slice(1)
 }
 
 const LITERALS = [

@@ -116,7 +116,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     return observedIn(request, read.bytes, listedAt)
   }
 
-  /** Apart from what waited for its first turn. */
+  /** Runs after `firstTurn`, in a frame of its own. */
   const observedIn = async ({ permit, exchange }: Authorized, bytes: Buffer, listedAt: Mark): Promise<Rewritten> => {
     const value = await inTurns(parsedInSteps(bytes, THREADS))
     const page = value === undefined ? null : readThreadPage(value)
@@ -154,7 +154,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     return listedFrom(request, memory, list, { bytes, known })
   }
 
-  /** Apart from what waited for its first turn. @param first the page where the list starts */
+  /** Runs after `firstTurn`, in a frame of its own. @param first the page where the list starts */
   const listedFrom = async (request: Authorized, memory: AnswerMemory, list: Listing, first: KnownPage): Promise<Rewritten> => {
     const { permit, exchange } = request
     const { query, bound, limit, isListed } = list
@@ -189,7 +189,6 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       if (read.outcome !== 'read') return read
       bytes = read.bytes
       known = await knownFor(permit, isListed, bytes, known)
-      await firstTurn(bytes.length)
     }
     // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
     // Null on the last page, as the runtime writes it.

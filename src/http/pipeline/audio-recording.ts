@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Steps } from '../../core/json/steps.ts'
 import { holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
-import { firstTurn, inTurns } from './event-loop-turns.ts'
+import { inTurns } from './event-loop-turns.ts'
 
 /** `release` gives the bytes back to the budget. */
 export interface Recording {
@@ -43,7 +43,6 @@ export async function readRecording(
     budget.give(longer)
     longer = 0
   }
-  await firstTurn(held.bytes)
   const recording = await readForm(pieces.splice(0), held.bytes, type)
   if (recording !== null) return { outcome: 'read', ...recording, bytes: held.bytes, release }
   release()

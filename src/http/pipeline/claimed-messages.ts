@@ -46,7 +46,7 @@ export function makeVerifyMessages(upstream: Upstream, basePath: string): Verify
         await firstTurn(read.bytes.length)
         const compared = await comparedWith(read.bytes, claimed)
         if (compared === 'no-history') return refuse('history-not-served')
-        if (compared === 'equal') return null
+        if (compared === 'genuine') return null
         if (wait !== null) await sleep(wait)
       }
       return refuse('history-forged')
@@ -56,10 +56,10 @@ export function makeVerifyMessages(upstream: Upstream, basePath: string): Verify
   }
 }
 
-/** Apart from what waited for its first turn. @param bytes the upstream's history */
-async function comparedWith(bytes: Buffer, claimed: ClaimedHistory): Promise<'equal' | 'forged' | 'no-history'> {
+/** Runs after `firstTurn`, in a frame of its own. @param bytes the upstream's history */
+async function comparedWith(bytes: Buffer, claimed: ClaimedHistory): Promise<'genuine' | 'forged' | 'no-history'> {
   const value = await inTurns(parsedInSteps(bytes, 'messages'))
   const kept: Json | undefined = isObject(value) ? value['messages'] : undefined
   if (!Array.isArray(kept)) return 'no-history'
-  return (await inTurns(isForged(claimed, kept as readonly Json[]))) ? 'forged' : 'equal'
+  return (await inTurns(isForged(claimed, kept as readonly Json[]))) ? 'forged' : 'genuine'
 }

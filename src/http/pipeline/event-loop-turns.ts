@@ -4,7 +4,7 @@ import type { Steps } from '../../core/json/steps.ts'
 /** Milliseconds of long work in one turn of the event loop. A step that has begun is not interrupted. */
 const LONG_MS = 0.25
 
-/** Turns that a task has before it waits behind the others again: enough for a body of some megabytes. */
+/** Turns in a row: of a task, before it waits behind the others again, and of tasks that have begun, before another one begins. */
 const MOST_IN_A_ROW = 16
 
 /** Bytes of a task that is over so soon that it does not wait for others to end. */
@@ -18,10 +18,10 @@ let inARow = 0
 let longUntil = 0
 
 /**
- * Null if a task may begin at once; otherwise resolves in a later turn, when no other task has begun or it has had its turns.
+ * Null if a task may begin at once; otherwise resolves in a later turn, after the tasks that wait already.
  *
- * Call a new function after this wait, and keep its results there. V8 moves a function that waits for long to its old
- * generation. After its end it still keeps what its variables refer to, until the whole heap is collected.
+ * Call a new function after this wait, and keep its results there. V8 promotes the waiting async frame to the old generation. A
+ * dead frame there still keeps what it refers to until the next major collection.
  *
  * @param bytes that the task is about
  */
@@ -32,10 +32,13 @@ export function firstTurn(bytes: number): Promise<void> | null {
   })
 }
 
-/** Null while this turn has time for a task that has begun; otherwise resolves in a later turn. */
-export function turn(): Promise<void> | null {
+/**
+ * Null while this turn has time for a task that has begun; otherwise resolves in a later turn.
+ * @param had the turns in a row that the task has had
+ */
+export function turn(had = 1): Promise<void> | null {
   if (hasTime()) return null
-  const queue = inARow < MOST_IN_A_ROW ? goingOn : waiting
+  const queue = had < MOST_IN_A_ROW ? goingOn : waiting
   return new Promise((resolve) => {
     queue.push(resolve)
   })
@@ -63,9 +66,13 @@ function endTurn(): void {
 
 /** Goes on with a task that has begun. */
 export async function inTurns<Result>(steps: Steps<Result>): Promise<Result> {
+  let had = 1
   for (;;) {
-    const waited = turn()
-    if (waited !== null) await waited
+    const waited = turn(had)
+    if (waited !== null) {
+      await waited
+      had = had < MOST_IN_A_ROW ? had + 1 : 1
+    }
     const { done, value } = steps.next()
     if (done === true) return value
   }

@@ -289,7 +289,7 @@ async function withJson<About>(
   }
 }
 
-/** Apart from what waited for its first turn. */
+/** Runs after `firstTurn`, in a frame of its own. */
 async function readInTurns(
   reader: JsonReader,
   opened: readonly string[],
