@@ -68,14 +68,18 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const arrived: Uint8Array[] = []
   /** Empty for a large text, which is decoded again when it is read: until then it would be copied by the garbage collector. */
   const texts: string[] = []
-  const characters = makeWholeCharacters()
   let length = 0
+  let cut: Uint8Array = NONE
   return {
     push(bytes) {
       arrived.push(bytes)
-      const complete = characters.take(bytes)
+      const whole = cut.length === 0 ? bytes : Buffer.concat([cut, bytes])
+      const over = (whole.at(-1) ?? 0) < 0x80 ? 0 : cutCharacter(whole)
+      cut = over === 0 ? NONE : whole.slice(-over)
+      const complete = over === 0 ? whole : whole.subarray(0, -over)
       if (!isUtf8(complete)) return refuse('body-not-utf8')
-      const text = textOf(complete)
+      // A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text.
+      const text = Buffer.from(complete.buffer, complete.byteOffset, complete.length).toString()
       length += text.length
       if (length <= LARGE) texts.push(text)
       else texts.length = 0
@@ -85,7 +89,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
     shape,
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
-      if (characters.isCut()) return refuse('body-not-utf8')
+      if (cut.length > 0) return refuse('body-not-utf8')
       const text = (length <= LARGE ? texts.splice(0) : [...textsOf(arrived)]).join('')
       const { asWritten } = shape
       // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
@@ -107,7 +111,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       return kept.members === shape.members ? { outcome: 'read', value, text, asWritten } : refuse('body-key-repeated')
     },
     *inSteps(opened) {
-      if (characters.isCut()) return refuse('body-not-utf8')
+      if (cut.length > 0) return refuse('body-not-utf8')
       texts.length = 0
       const hasControls = yield* hasControlsIn(arrived)
       const reading = yield* readInSteps(textsOf(arrived), opened, hasControls)
@@ -127,35 +131,15 @@ function cutCharacter(bytes: Uint8Array): number {
   return 0
 }
 
-/** Pieces of UTF-8, of which one may end within a character and the next one go on with it. */
-interface WholeCharacters {
-  /** @returns the bytes, and those that were left, without an incomplete character at the end: that is left */
-  take(bytes: Uint8Array): Uint8Array
-  isCut(): boolean
-}
-
-function makeWholeCharacters(): WholeCharacters {
-  let cut: Uint8Array = NONE
-  return {
-    take(bytes) {
-      const whole = cut.length === 0 ? bytes : Buffer.concat([cut, bytes])
-      const over = (whole.at(-1) ?? 0) < 0x80 ? 0 : cutCharacter(whole)
-      cut = over === 0 ? NONE : whole.slice(-over)
-      return over === 0 ? whole : whole.subarray(0, -over)
-    },
-    isCut: () => cut.length > 0,
-  }
-}
-
-/** A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text. */
-function textOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
-}
-
 /** @param pieces UTF-8; a character may be in two of them */
 function* textsOf(pieces: readonly Uint8Array[]): Generator<string, undefined, undefined> {
-  const characters = makeWholeCharacters()
-  for (const piece of pieces) yield textOf(characters.take(piece))
+  let cut: Uint8Array = NONE
+  for (const piece of pieces) {
+    const whole = cut.length === 0 ? piece : Buffer.concat([cut, piece])
+    const end = whole.length - cutCharacter(whole)
+    cut = whole.slice(end)
+    yield Buffer.from(whole.buffer, whole.byteOffset, end).toString()
+  }
   return undefined
 }
 
