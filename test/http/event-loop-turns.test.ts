@@ -1,4 +1,4 @@
-/** Long work of all requests together has a quarter of a millisecond in each turn of the event loop, one work after the other. */
+/** Long work of all requests together has a quarter of a millisecond in each turn of the event loop, one task after the other. */
 import { setImmediate } from 'node:timers/promises'
 import { test, type Test } from 'tap'
 import { firstTurn, inTurns } from '../../src/http/pipeline/event-loop-turns.ts'
@@ -69,7 +69,7 @@ void test('shorter steps share a turn until they have taken its share together',
   t.same(together(), [3, 3, 3])
 })
 
-void test('work that begins later in a turn has only what is left of its share', async (t) => {
+void test('a task that begins later in a turn has only what is left of its share', async (t) => {
   const { work, steps, together } = await watched(t)
   await started(work('a', [0.1]), work('b', [0.2, 0.1]), work('c', [0.1]))
   t.same(steps(), ['a1', 'b1', 'b2', 'c1'])
@@ -132,7 +132,7 @@ void test('a short task does not wait until others end', async (t) => {
   t.ok(steps().indexOf('short1') < steps().indexOf('other1'))
 })
 
-void test('work that fails ends with its error, and others go on', async (t) => {
+void test('a task that fails ends with its error, and others go on', async (t) => {
   const { work } = await watched(t)
   function* failing(): Steps<void> {
     yield* work('failing', [1])

@@ -66,6 +66,7 @@ interface Listing {
 interface Known {
   /** Null: the store is asked about each thread. */
   readonly threads: RecordsByThread | null
+  /** More than the store gives at once: it is not asked for all of them again. */
   readonly isTooMany: boolean
 }
 
@@ -94,12 +95,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
   }
 
   /** Where the caller's threads may be few among many, the store is asked once for all of them; again for each page: a grant may have come. */
-  const knownFor = async (
-    { principal }: Permit,
-    isListed: IsListed,
-    bytes: Buffer,
-    { isTooMany }: Pick<Known, 'isTooMany'>,
-  ): Promise<Known> => {
+  const knownFor = async ({ principal }: Permit, isListed: IsListed, bytes: Buffer, isTooMany: boolean): Promise<Known> => {
     if (bytes.length <= LONG_PAGE || isTooMany) return { threads: null, isTooMany }
     const threads = listsForeign(isListed) ? null : await records.recordsOf(scope, principal)
     return { threads, isTooMany: threads === null }
@@ -149,7 +145,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     const read = await readPage(request, query, start.page, memory)
     if (read.outcome !== 'read') return read
     const { bytes } = read
-    const known = await knownFor(permit, isListed, bytes, { isTooMany: false })
+    const known = await knownFor(permit, isListed, bytes, false)
     await firstTurn(bytes.length)
     return listedFrom(request, memory, list, { bytes, known })
   }
@@ -188,7 +184,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       const read = await readPage(request, query, place.page, memory)
       if (read.outcome !== 'read') return read
       bytes = read.bytes
-      known = await knownFor(permit, isListed, bytes, known)
+      known = await knownFor(permit, isListed, bytes, known.isTooMany)
     }
     // Nothing of the caller's is left as far as the walk went: a cursor would only reveal that others' threads follow.
     // Null on the last page, as the runtime writes it.
