@@ -1,12 +1,12 @@
 /** A PostgreSQL server of the tests' own, to which anything may happen. */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from './free-port.ts'
 import { initialise, RUN, type ServerOptions } from './postgres-data.ts'
 import { processesOf, signal } from './postgres-processes.ts'
 import { until } from './until.ts'
@@ -29,9 +29,6 @@ export interface Server {
   readonly remove: () => Promise<void>
 }
 
-/** Below what systems give to those who ask for any port, so that nobody gets this one while the server is down. */
-const PORTS = [20_000, 30_000] as const
-
 /**
  * Starts a server on 127.0.0.1 with an empty database `postgres`. It keeps no process alive.
  * @throws an Error with its log if it does not come up
@@ -51,7 +48,9 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await ready(child, (text) => (log += text))
   }
   const gone = (): boolean => (child.exitCode ?? child.signalCode) !== null && processesOf(name).length === 0
-  const port = await onFreePort(start)
+  // Nobody else gets it while the server is down.
+  const port = await freePort()
+  await start(port)
 
   const resume = (): void => signal(processesOf(name), 'SIGCONT')
   const stop = async (): Promise<void> => {
@@ -107,17 +106,4 @@ async function ready(child: ChildProcess, write: (text: string) => void): Promis
   await promise
   child.unref()
   ;(child.stderr as Socket).unref()
-}
-
-/** Does something with one port after the other until none of them is taken. */
-async function onFreePort(start: (port: number) => Promise<void>): Promise<number> {
-  for (;;) {
-    const port = randomInt(...PORTS)
-    try {
-      await start(port)
-      return port
-    } catch (error) {
-      if (!String(error).includes('Address already in use')) throw error
-    }
-  }
 }
