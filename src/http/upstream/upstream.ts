@@ -14,7 +14,7 @@ export interface UpstreamRequest {
   readonly method: string
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
-  /** In pieces, so that nothing large is copied between others; or a stream. */
+  /** In pieces, so that nothing large is copied between others; or a stream. Sending may take the memory of large pieces. */
   readonly body?: readonly Uint8Array[] | Readable | undefined
   /** True where the answer may last: the gateway then does not keep what it sent until the answer ends. */
   readonly lasting?: boolean
@@ -193,7 +193,21 @@ function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.D
 
 /** Undici holds the sent body until the answer is over: this releases each piece. */
 function* handedOver(pieces: Uint8Array[]): Iterable<Uint8Array> {
-  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield piece
+  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield renewed(piece)
+}
+
+/** In bytes. Smaller pieces are mostly of bodies that wait for nothing. */
+const LARGE = 16 * 1024
+
+/**
+ * Moves a large piece to an object that V8 has just made; the given one is empty from then on.
+ * What waits for its turn gets old, and V8 would free it only with the whole heap, which takes longer than the request.
+ */
+function renewed(piece: Uint8Array): Uint8Array {
+  const { buffer } = piece
+  // Others may have the rest of a buffer.
+  if (piece.length < LARGE || piece.length < buffer.byteLength || !(buffer instanceof ArrayBuffer)) return piece
+  return new Uint8Array(buffer.transfer())
 }
 
 function refusalOf(error: Error, { maybeSent }: Pick<UpstreamFailure, 'maybeSent'>): Refusal {

@@ -1,0 +1,80 @@
+/** The body of a request to the upstream: it goes out whole and in order, and its memory does not wait for a full collection. */
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { test, type Test } from 'tap'
+import { listen, stop } from '../../examples/http.ts'
+import { collect } from '../../src/http/upstream/answer-body.ts'
+import { openUpstream } from '../../src/http/upstream/upstream.ts'
+
+const PIECE = 64 * 1024
+
+/** What the upstream got, as a digest; `failed` where nothing was sent. */
+type Send = (body: readonly Uint8Array[], mayBegin?: () => boolean) => Promise<string>
+
+async function sending(t: Test): Promise<Send> {
+  const server = createServer((request, response) => {
+    const hash = createHash('sha256')
+    request.on('data', (chunk: Buffer) => hash.update(chunk)).on('end', () => response.end(hash.digest('hex')))
+  })
+  const { origin } = await listen(server, 0, '127.0.0.1')
+  const upstream = openUpstream({ url: origin, timeouts: { connect: 1000, headers: 0, body: 0 } })
+  t.teardown(async () => {
+    await upstream.close()
+    await stop(server)
+  })
+  const { signal } = new AbortController()
+  const request = { method: 'POST', target: '/', headers: { 'x-request-id': 'r' }, lasting: true }
+  return async (body, mayBegin) => {
+    const answer = await upstream.send({ ...request, body, mayBegin }, signal)
+    return answer.outcome === 'failed' ? answer.outcome : String(await collect(answer.body, 1000))
+  }
+}
+
+function digest(pieces: readonly Uint8Array[]): string {
+  return createHash('sha256').update(Buffer.concat(pieces)).digest('hex')
+}
+
+/** With a buffer of its own, as Node's parser gives large pieces. */
+function piece(bytes: number): Uint8Array {
+  return new Uint8Array(randomBytes(bytes))
+}
+
+void test('pieces of all sizes go out whole and in order, and what is shared with others stays theirs', async (t) => {
+  const send = await sending(t)
+  const shared = piece(2 * PIECE)
+  const memory = new Uint8Array(new SharedArrayBuffer(PIECE))
+  const pieces = [piece(1), piece(PIECE), shared.subarray(0, PIECE), piece(100), shared.subarray(PIECE), memory, piece(20_000)]
+  const expected = digest(pieces)
+  const kept = digest([shared, memory])
+  t.equal(await send(pieces), expected)
+  t.equal(digest([shared, memory]), kept)
+})
+
+void test('a request that may not begin keeps its body, for the next decision', async (t) => {
+  const send = await sending(t)
+  const pieces = [piece(1), piece(PIECE), piece(PIECE)]
+  const expected = digest(pieces)
+  t.equal(await send(pieces, () => false), 'failed')
+  t.equal(await send(pieces), expected)
+})
+
+setFlagsFromString('--expose-gc')
+const collectYoung = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void
+
+/** V8 moves to its old generation what it can't discard of the young one twice. */
+function heldBytes(): number {
+  for (let twice = 0; twice < 2; twice += 1) collectYoung({ type: 'minor' })
+  return process.memoryUsage().arrayBuffers
+}
+
+void test('the memory of a body that has waited for long is free without a full collection', async (t) => {
+  const send = await sending(t)
+  const bodies = Array.from({ length: 8 }, () => Array.from({ length: 16 }, () => piece(PIECE)))
+  const expected = bodies.map(digest)
+  const before = heldBytes()
+  t.strictSame(await Promise.all(bodies.map((body) => send(body))), expected)
+  const freed = (before - heldBytes()) / PIECE
+  t.ok(freed > 100, `${freed} of 128 pieces are free`)
+})
