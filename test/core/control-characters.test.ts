@@ -1,9 +1,8 @@
 /** Control characters are found wherever they are, and however the bytes lie in their buffer. */
 import { test } from 'tap'
-import { hasControlsIn } from '../../src/core/json/control-characters.ts'
+import { hasControls } from '../../src/core/json/control-characters.ts'
+import { makeJsonReader } from '../../src/core/json/read.ts'
 import { atOnce } from '../../src/core/json/steps.ts'
-
-const has = (...pieces: readonly Uint8Array[]): boolean => atOnce(hasControlsIn(pieces))
 
 void test('each byte counts as it is, at each place of a word', (t) => {
   for (let length = 0; length <= 12; length += 1)
@@ -15,21 +14,28 @@ void test('each byte counts as it is, at each place of a word', (t) => {
             const buffer = Buffer.alloc(offset + length + 4, 0)
             const bytes = buffer.subarray(offset, offset + length).fill(around)
             bytes[at] = byte
-            if (has(bytes) !== byte < 0x20) return t.fail(`${byte} at ${at} of ${length}, from ${offset}, in ${around}`)
+            if (hasControls(bytes) !== byte < 0x20) return t.fail(`${byte} at ${at} of ${length}, from ${offset}, in ${around}`)
           }
         }
-  t.equal(has(), false)
-  t.equal(has(Buffer.alloc(0)), false)
+  t.equal(hasControls(Buffer.alloc(0)), false)
   t.end()
 })
 
-void test('every piece is looked at, to its last byte', (t) => {
-  const large = Buffer.alloc(300_001, 'x')
-  t.equal(has(large, large), false)
-  for (const at of [0, 128 * 1024 - 1, 128 * 1024, 300_000]) {
-    const other = Buffer.from(large)
+void test('every piece of a large body is looked at, to its last byte', (t) => {
+  const piece = 64 * 1024
+  const body = Buffer.from(JSON.stringify({ text: 'x'.repeat(600_000), more: 'y' }))
+  const read = (bytes: Buffer) => {
+    const reader = makeJsonReader()
+    for (let from = 0; from < bytes.length; from += piece) reader.push(bytes.subarray(from, from + piece))
+    t.ok(reader.isLarge())
+    return atOnce(reader.inSteps([])).outcome
+  }
+  t.equal(read(body), 'read')
+  // 256 KiB are not yet a large body: what came before counts as well as what comes behind.
+  for (const at of [9, piece - 1, piece, 256 * 1024 - 1, 256 * 1024, 5 * piece - 1, 9 * piece, body.length - 3]) {
+    const other = Buffer.from(body)
     other[at] = 0x0a
-    t.equal(has(large, other), true, String(at))
+    t.equal(read(other), 'refused', String(at))
   }
   t.end()
 })

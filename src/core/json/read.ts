@@ -1,6 +1,6 @@
 /** Strict JSON: refuses what two parsers may read differently (runtime-behaviour.md, "Run input"; docs/contributing/threat-model.md). */
 import { isUtf8 } from 'node:buffer'
-import { hasControlsIn } from './control-characters.ts'
+import { hasControls } from './control-characters.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
 import { isNumberStart, isObject, isPlainNumber, isSpace, numberEnd, stringsOf, type Json, type JsonObject } from './syntax.ts'
 import { refuse, type Refusal } from '../reasons.ts'
@@ -70,6 +70,12 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const texts: string[] = []
   let length = 0
   let cut: Uint8Array = NONE
+  /** The first pieces, in which control characters were looked for. */
+  let looked = 0
+  let controls = false
+  const look = (): void => {
+    while (!controls && looked < arrived.length) controls = hasControls(arrived[looked++] as Uint8Array)
+  }
   return {
     push(bytes) {
       arrived.push(bytes)
@@ -82,7 +88,11 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       const text = Buffer.from(complete.buffer, complete.byteOffset, complete.length).toString()
       length += text.length
       if (length <= LARGE) texts.push(text)
-      else texts.length = 0
+      else {
+        texts.length = 0
+        // Later, the processor's cache no longer has them.
+        look()
+      }
       return shape.take(text)
     },
     bytes: arrived,
@@ -113,8 +123,8 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
     *inSteps(opened) {
       if (cut.length > 0) return refuse('body-not-utf8')
       texts.length = 0
-      const hasControls = yield* hasControlsIn(arrived)
-      const reading = yield* readInSteps(textsOf(arrived), opened, hasControls)
+      look()
+      const reading = yield* readInSteps(textsOf(arrived), opened, controls)
       return reading.outcome === 'refused' ? reading : { ...reading, asWritten: shape.asWritten }
     },
   }
