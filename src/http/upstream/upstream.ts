@@ -193,7 +193,8 @@ function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.D
 
 /** Undici holds the sent body until the answer is over: this releases each piece. */
 function* handedOver(pieces: Uint8Array[]): Iterable<Uint8Array> {
-  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift()) yield renewed(piece)
+  for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift())
+    yield piece.length < LARGE ? piece : renewed(piece)
 }
 
 /** In bytes. Smaller pieces are mostly of bodies that wait for nothing. */
@@ -206,8 +207,7 @@ const LARGE = 16 * 1024
 function renewed(piece: Uint8Array): Uint8Array {
   const { buffer } = piece
   // Others may have the rest of a buffer.
-  if (piece.length < LARGE || piece.length < buffer.byteLength || !(buffer instanceof ArrayBuffer)) return piece
-  return new Uint8Array(buffer.transfer())
+  return piece.length === buffer.byteLength && buffer instanceof ArrayBuffer ? new Uint8Array(buffer.transfer()) : piece
 }
 
 function refusalOf(error: Error, { maybeSent }: Pick<UpstreamFailure, 'maybeSent'>): Refusal {
