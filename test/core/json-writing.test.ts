@@ -1,16 +1,22 @@
 /** What is written from the text of an object is byte for byte what JSON.stringify writes of what JSON.parse reads. */
 import fc from 'fast-check'
 import { test } from 'tap'
-import { makeJsonReader, type Json, type JsonObject, type JsonSource } from '../../src/core/json/read.ts'
+import { makeJsonReader, type Json, type JsonObject, type JsonReader, type JsonSource } from '../../src/core/json/read.ts'
+import { atOnce } from '../../src/core/json/steps.ts'
 import { memberTexts, writeAnew } from '../../src/core/json/write.ts'
+import { writeInSteps } from '../../src/core/json/write-in-steps.ts'
 
 const parsed = (text: string): JsonObject => JSON.parse(text) as JsonObject
-/** What the strict reader makes of a text that comes in pieces of so many bytes. */
-function read(text: string, size = Number.POSITIVE_INFINITY): JsonSource {
+/** A reader of a text that comes in pieces of so many bytes. */
+function pushed(text: string, size: number): JsonReader {
   const reader = makeJsonReader()
   const bytes = Buffer.from(text)
   for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size))
-  const reading = reader.end()
+  return reader
+}
+/** What the strict reader makes of it. */
+function read(text: string, size = Number.POSITIVE_INFINITY): JsonSource {
+  const reading = pushed(text, size).end()
   if (reading.outcome === 'refused') throw new Error(`${reading.reason}: ${text}`)
   return reading
 }
@@ -150,5 +156,26 @@ void test('where nothing is changed it is the text itself, and where anything is
     t.equal(anew(other), same)
   }
   t.equal(anew('{"a\\u0062":1}'), '{"ab":1}', 'keys count as well')
+  t.end()
+})
+
+void test('an escape counts as what it is, wherever the text is cut', (t) => {
+  for (const text of [
+    '{"a":"x\\ny","b":"\\\\n\\""}',
+    '{"a":"\\\\u0041\\\\/"}',
+    '{"a":"\\/"}',
+    '{"a":"\\\\\\/b"}',
+    '{"a":"é\\u00e9"}',
+    '{"a":"\\\\","b":"\\u000a"}',
+  ]) {
+    const expected = JSON.stringify(parsed(text))
+    for (let size = 1; size <= Buffer.byteLength(text); size += 1) {
+      t.equal(read(text, size).asWritten, text === expected, `${text} by ${size}`)
+      const reader = pushed(text, size)
+      const source = atOnce(reader.inSteps([]))
+      if (source.outcome === 'refused') return t.fail(source.reason)
+      t.equal(Buffer.concat(atOnce(writeInSteps(source.value, source))).toString(), expected, `${text} by ${size}, in steps`)
+    }
+  }
   t.end()
 })

@@ -18,16 +18,22 @@ const PLAIN = /[^"\\\u0000-\u001f]*/y
 const NUMBER = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
 
-/**
- * json/read.ts has already bounded depth, values, and length of keys and numbers.
- * @param hasControls false if the text has no control character at all: then no string is searched for one
- */
+/** Facts about a whole text: strings are not searched again for what they cannot have. */
+export interface KnownText {
+  readonly hasControls: boolean
+  /** True if each string has only escapes that JSON.stringify writes. */
+  readonly asWritten: boolean
+}
+
+const UNKNOWN: KnownText = { hasControls: true, asWritten: false }
+
+/** json/read.ts has already bounded depth, values, and length of keys and numbers. */
 export function* readInSteps(
   pieces: Iterable<string>,
   opened: readonly string[] = [],
-  hasControls = true,
+  known = UNKNOWN,
 ): Steps<SteppedReading | Refusal> {
-  const reader = new SteppedReader(inSlices(pieces), opened, hasControls)
+  const reader = new SteppedReader(inSlices(pieces), opened, known)
   while (reader.fault === null && !reader.isOver) {
     reader.step()
     yield
@@ -41,7 +47,7 @@ type Next = 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-o
 
 class SteppedReader {
   readonly #slices: Iterator<string, undefined>
-  readonly #hasControls: boolean
+  readonly #known: KnownText
   #text = ''
   #strings = stringsOf('')
   #at = 0
@@ -58,9 +64,9 @@ class SteppedReader {
   fault: Reason | null = null
   isOver = false
 
-  constructor(slices: Iterator<string, undefined>, opened: readonly string[], hasControls: boolean) {
+  constructor(slices: Iterator<string, undefined>, opened: readonly string[], known: KnownText) {
     this.#slices = slices
-    this.#hasControls = hasControls
+    this.#known = known
     this.recorder = new MemberRecorder(opened)
   }
 
@@ -207,7 +213,7 @@ class SteppedReader {
 
   /** Of text without quotes and backslashes. */
   #plain(from: number, end: number): string | null {
-    if (!this.#hasControls) return this.#text.slice(from, end)
+    if (!this.#known.hasControls) return this.#text.slice(from, end)
     PLAIN.lastIndex = from
     PLAIN.test(this.#text)
     return PLAIN.lastIndex === end ? this.#text.slice(from, end) : null
@@ -238,7 +244,8 @@ class SteppedReader {
       end -= 6
       decoded = decoded.slice(0, -1)
     }
-    if (!this.#strings.asWritten()) this.recorder.replace(this.#text, from, end, JSON.stringify(decoded).slice(1, -1))
+    if (!this.#known.asWritten && !this.#strings.asWritten())
+      this.recorder.replace(this.#text, from, end, JSON.stringify(decoded).slice(1, -1))
     const read: string = (this.#string ?? '') + decoded
     if (isCut) {
       this.#string = read

@@ -2,7 +2,17 @@
 import { isUtf8 } from 'node:buffer'
 import { hasControls } from './control-characters.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
-import { isNumberStart, isObject, isPlainNumber, isSpace, numberEnd, stringsOf, type Json, type JsonObject } from './syntax.ts'
+import {
+  isForeignEscape,
+  isNumberStart,
+  isObject,
+  isPlainNumber,
+  isSpace,
+  numberEnd,
+  stringsOf,
+  type Json,
+  type JsonObject,
+} from './syntax.ts'
 import { refuse, type Refusal } from '../reasons.ts'
 import { atOnce, type Steps } from './steps.ts'
 
@@ -124,8 +134,9 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       if (cut.length > 0) return refuse('body-not-utf8')
       texts.length = 0
       look()
-      const reading = yield* readInSteps(textsOf(arrived), opened, controls)
-      return reading.outcome === 'refused' ? reading : { ...reading, asWritten: shape.asWritten }
+      const { asWritten } = shape
+      const reading = yield* readInSteps(textsOf(arrived), opened, { hasControls: controls, asWritten })
+      return reading.outcome === 'refused' ? reading : { ...reading, asWritten }
     },
   }
 }
@@ -214,6 +225,7 @@ function makeShape(bounds: MemberBounds): Shape {
     take(text: string) {
       if (text === '') return null
       const strings = stringsOf(text)
+      if (cut && isForeignEscape(text.charCodeAt(0))) shape.asWritten = false
       // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first character.
       const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(text, 0) : 0
       if (begin === -1 && !inString) return refuse('body-number-out-of-range')
@@ -231,7 +243,7 @@ function makeShape(bounds: MemberBounds): Shape {
             stringHasEscapes ||= strings.hasEscapes
             inString = end === text.length
             cut = inString && strings.hasEscapes && strings.cut()
-            shape.asWritten &&= !cut && (!strings.hasEscapes || strings.asWritten())
+            shape.asWritten &&= !strings.hasEscapes || strings.asWritten()
             at = end
             break
           }

@@ -56,6 +56,11 @@ export interface Strings {
 /** Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses all other escapes. */
 const FOREIGN_ESCAPE = /\\[u/]/g
 
+/** @param code the character behind a backslash */
+export function isForeignEscape(code: number): boolean {
+  return code === 0x75 || code === 0x2f // u /
+}
+
 /** Does not search again at each string or escape. */
 export function stringsOf(text: string): Strings {
   let from = 0
