@@ -39,3 +39,19 @@ void test('every piece of a large body is looked at, to its last byte', (t) => {
   }
   t.end()
 })
+
+void test('a body that is large for another reason than its length is looked at, too', (t) => {
+  const many = `{"a":[${'"b",'.repeat(8200)}"b"],"s":"x?y"}`
+  const escaped = `{"\\u0061":"${'b'.repeat(20_000)}","s":"x?y"}`
+  for (const text of [many, escaped])
+    for (const [between, outcome] of [
+      ['-', 'read'],
+      ['\n', 'refused'],
+    ] as const) {
+      const reader = makeJsonReader()
+      reader.push(Buffer.from(text.replace('?', between)))
+      t.ok(reader.isLarge())
+      t.equal(atOnce(reader.inSteps([])).outcome, outcome)
+    }
+  t.end()
+})

@@ -80,7 +80,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const texts: string[] = []
   let length = 0
   let cut: Uint8Array = NONE
-  /** The first pieces, in which control characters were looked for. */
+  /** How many pieces were searched for control characters. */
   let looked = 0
   let controls = false
   const look = (): void => {
@@ -100,7 +100,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       if (length <= LARGE) texts.push(text)
       else {
         texts.length = 0
-        // Later, the processor's cache no longer has them.
+        // Now, because the bytes are still in the processor's cache.
         look()
       }
       return shape.take(text)

@@ -14,7 +14,7 @@ export interface UpstreamRequest {
   readonly method: string
   readonly target: string
   readonly headers: Readonly<Record<string, string>>
-  /** In pieces, so that nothing large is copied between others; or a stream. Sending may take the memory of large pieces. */
+  /** In pieces, so that nothing large is copied between others; or a stream. Sending may empty them: they are sent once. */
   readonly body?: readonly Uint8Array[] | Readable | undefined
   /** True where the answer may last: the gateway then does not keep what it sent until the answer ends. */
   readonly lasting?: boolean
@@ -116,6 +116,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
   return {
     send(request, signal) {
       const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
+      const sent = { path: request.target, method: request.method, ...written(request) }
       const connection = connections.take()
       let maybeSent = false
       let body: ArrivingBody | undefined
@@ -153,7 +154,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
           } else body.fail(error)
         },
       }
-      connection.dispatch({ path: request.target, method: request.method, ...written(request) }, handler)
+      connection.dispatch(sent, handler)
       return promise
     },
     retire: () => connections.close(),
@@ -186,23 +187,28 @@ function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.D
   const [first] = body
   if (first !== undefined && body.length === 1 && lasting !== true) return { headers, body: first }
   let length = 0
-  for (const piece of body) length += piece.length
+  for (const { buffer, length: bytes } of body) {
+    if (buffer instanceof ArrayBuffer && buffer.detached) throw new Error('the pieces of a body are sent once')
+    length += bytes
+  }
   // Undici takes an iterable as it takes a stream ("DispatchOptions"), but its types do not say so.
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
 
 /** Undici holds the sent body until the answer is over: this releases each piece. */
 function* handedOver(pieces: Uint8Array[]): Iterable<Uint8Array> {
+  // A short body is one piece, and waits for nothing.
+  const isShort = pieces.length === 1
   for (let piece = pieces.shift(); piece !== undefined; piece = pieces.shift())
-    yield piece.length < LARGE ? piece : renewed(piece)
+    yield isShort || piece.length < WORTH_MOVING ? piece : renewed(piece)
 }
 
-/** In bytes. Smaller pieces are mostly of bodies that wait for nothing. */
-const LARGE = 16 * 1024
+/** In bytes. Pieces have up to 64 KiB, or 16 KiB with TLS. */
+const WORTH_MOVING = 4096
 
 /**
- * Moves a large piece to an object that V8 has just made; the given one is empty from then on.
- * What waits for its turn gets old, and V8 would free it only with the whole heap, which takes longer than the request.
+ * Moves a piece to an object that V8 has just made; the given one is empty from then on. A piece that has waited is in V8's old
+ * generation, which only a full collection frees. That takes longer than the request.
  */
 function renewed(piece: Uint8Array): Uint8Array {
   const { buffer } = piece
