@@ -1,7 +1,6 @@
 /** Bodies as the gate gets them: what is read says so, and gives its bytes back whatever comes of it. */
 import { randomUUID } from 'node:crypto'
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { getHeapSpaceStatistics } from 'node:v8'
 import { test } from 'tap'
 import type { BodyPolicy } from '../../src/core/route/bodies.ts'
 import { classify, type RouteDescriptor } from '../../src/core/route/classify.ts'
@@ -15,6 +14,7 @@ import type { Payload } from '../../src/http/pipeline/stages.ts'
 import { type ArrivingBody, makeBudget } from '../../src/http/pipeline/request-body.ts'
 import { makeMetrics } from '../../src/observe/metrics.ts'
 import { arrivingMessage } from '../../testing/support/arriving-message.ts'
+import { collectYoung } from '../../testing/support/garbage-collection.ts'
 import { OPEN_BODIES } from '../../testing/support/open-bodies.ts'
 
 const INFO = classify('GET', ['info'], new Map()) as RouteDescriptor
@@ -270,12 +270,8 @@ function inChunks(body: string): ArrivingBody {
   return { ...arriving(JSON_TYPE, ''), message: arrivingMessage(chunks) }
 }
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void
-
-/** V8 moves to its old generation what it can't discard of the young one twice. */
 function oldBytes(): number {
-  for (let twice = 0; twice < 2; twice += 1) collect({ type: 'minor' })
+  collectYoung()
   return getHeapSpaceStatistics().find(({ space_name }) => space_name === 'old_space')?.space_used_size ?? 0
 }
 

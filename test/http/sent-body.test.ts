@@ -1,19 +1,21 @@
 /** The body of a request to the upstream: it goes out whole and in order, and its memory does not wait for a full collection. */
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { test, type Test } from 'tap'
 import { listen, stop } from '../../examples/http.ts'
 import { collect } from '../../src/http/upstream/answer-body.ts'
 import { openUpstream } from '../../src/http/upstream/upstream.ts'
+import { collectYoung } from '../../testing/support/garbage-collection.ts'
 
 const PIECE = 64 * 1024
 /** Of a body that comes with TLS. */
 const RECORD = 16 * 1024
 
 /** What the upstream got, as a digest; `failed` where nothing was sent. */
-type Send = (body: readonly Uint8Array[], mayBegin?: () => boolean) => Promise<string>
+type Send = (
+  body: readonly Uint8Array[],
+  options?: { readonly mayBegin?: () => boolean; readonly lasting?: boolean },
+) => Promise<string>
 
 async function sending(t: Test): Promise<Send> {
   const server = createServer((request, response) => {
@@ -28,8 +30,8 @@ async function sending(t: Test): Promise<Send> {
   })
   const { signal } = new AbortController()
   const request = { method: 'POST', target: '/', headers: { 'x-request-id': 'r' }, lasting: true }
-  return async (body, mayBegin) => {
-    const answer = await upstream.send({ ...request, body, mayBegin }, signal)
+  return async (body, options = {}) => {
+    const answer = await upstream.send({ ...request, ...options, body }, signal)
     return answer.outcome === 'failed' ? answer.outcome : String(await collect(answer.body, 1000))
   }
 }
@@ -58,18 +60,15 @@ void test('a request that may not begin keeps its body, for the next decision', 
   const send = await sending(t)
   const pieces = [piece(1), piece(PIECE), piece(PIECE)]
   const expected = digest(pieces)
-  t.equal(await send(pieces, () => false), 'failed')
+  t.equal(await send(pieces, { mayBegin: () => false }), 'failed')
   t.equal(await send(pieces), expected)
   // Without its bytes, it would look whole.
   await t.rejects(send(pieces), /sent once/)
+  await t.rejects(send(pieces.slice(1, 2), { lasting: false }), /sent once/)
 })
 
-setFlagsFromString('--expose-gc')
-const collectYoung = runInNewContext('gc') as (options: { readonly type: 'minor' }) => void
-
-/** After two young collections, what is left is in the old generation. */
 function heldBytes(): number {
-  for (let twice = 0; twice < 2; twice += 1) collectYoung({ type: 'minor' })
+  collectYoung()
   return process.memoryUsage().arrayBuffers
 }
 

@@ -1,13 +1,9 @@
 /** What was replaced is let go of: no configuration holds those before it, however often it changes. */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import { test } from 'tap'
 import type { Changes } from '../../testing/support/configuration.ts'
+import { collectGarbage } from '../../testing/support/garbage-collection.ts'
 import { until } from '../../testing/support/until.ts'
 import { startScene, type Scene } from './scene.ts'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
 
 /** The configuration in force and its issuer, held by nobody here. */
 function current({ gateway }: Scene): readonly WeakRef<object>[] {
@@ -38,7 +34,7 @@ for (const [name, changes] of [
     }
     // The first one's connections, keys and counters may go on serving; what lies between goes.
     await until(() => {
-      collect()
+      collectGarbage()
       return replaced.slice(1).every((all) => all.every((one) => one.deref() === undefined))
     })
     t.equal(replaced.length, 6)

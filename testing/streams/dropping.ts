@@ -5,10 +5,10 @@
 import { once } from 'node:events'
 import { createServer, IncomingMessage, ServerResponse } from 'node:http'
 import { connect, Socket, type AddressInfo } from 'node:net'
-import { queryObjects, setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { queryObjects } from 'node:v8'
 import { ArrivingBody } from '../../src/http/upstream/answer-body.ts'
 import { runInput } from '../support/client.ts'
+import { collectGarbage } from '../support/garbage-collection.ts'
 import { startTestGateway } from '../support/gateway.ts'
 import { head } from '../support/raw.ts'
 import { makeSigner } from '../support/tokens.ts'
@@ -58,11 +58,8 @@ export interface Dropped {
   readonly mostOpen: number
 }
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc') as () => void
-
 function alive(): Alive {
-  collect()
+  collectGarbage()
   const kinds = { Socket, IncomingMessage, ServerResponse, ArrivingBody, AbortController }
   const objects = Object.fromEntries(
     Object.entries(kinds).map(([name, kind]) => [name, queryObjects(kind as never, { format: 'count' } as never)]),
