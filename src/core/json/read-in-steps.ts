@@ -21,11 +21,11 @@ const INDEX = /^(?:0|[1-9][0-9]{0,9})$/
 /** Facts about a whole text: strings are not searched again for what they cannot have. */
 export interface KnownText {
   readonly hasControls: boolean
-  /** True if each string has only escapes that JSON.stringify writes. */
-  readonly asWritten: boolean
+  /** False if JSON.stringify would write each string with the same escapes. */
+  readonly hasForeignEscapes: boolean
 }
 
-const UNKNOWN: KnownText = { hasControls: true, asWritten: false }
+const UNKNOWN: KnownText = { hasControls: true, hasForeignEscapes: true }
 
 /** json/read.ts has already bounded depth, values, and length of keys and numbers. */
 export function* readInSteps(
@@ -244,7 +244,7 @@ class SteppedReader {
       end -= 6
       decoded = decoded.slice(0, -1)
     }
-    if (!this.#known.asWritten && !this.#strings.asWritten())
+    if (this.#known.hasForeignEscapes && !this.#strings.asWritten())
       this.recorder.replace(this.#text, from, end, JSON.stringify(decoded).slice(1, -1))
     const read: string = (this.#string ?? '') + decoded
     if (isCut) {

@@ -135,7 +135,7 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       texts.length = 0
       look()
       const { asWritten } = shape
-      const reading = yield* readInSteps(textsOf(arrived), opened, { hasControls: controls, asWritten })
+      const reading = yield* readInSteps(textsOf(arrived), opened, { hasControls: controls, hasForeignEscapes: !asWritten })
       return reading.outcome === 'refused' ? reading : { ...reading, asWritten }
     },
   }

@@ -184,13 +184,13 @@ export function connectionsFor({ url, tls, timeouts }: UpstreamOptions): Connect
 function written({ headers, body, lasting }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, 'headers' | 'body'> {
   if (body === undefined) return { headers }
   if (body instanceof Readable) return { headers, body }
-  const [first] = body
-  if (first !== undefined && body.length === 1 && lasting !== true) return { headers, body: first }
   let length = 0
   for (const { buffer, length: bytes } of body) {
     if (buffer instanceof ArrayBuffer && buffer.detached) throw new Error('the pieces of a body are sent once')
     length += bytes
   }
+  const [first] = body
+  if (first !== undefined && body.length === 1 && lasting !== true) return { headers, body: first }
   // Undici takes an iterable as it takes a stream ("DispatchOptions"), but its types do not say so.
   return { headers: { ...headers, 'content-length': String(length) }, body: handedOver([...body]) as unknown as Readable }
 }
