@@ -195,7 +195,7 @@ export function makeSnapshot(
       const facts = standingFacts(known.mount, config)
       const owners = await records.records(known.mount.scope, threadIds.filter(isThreadId), known.principal)
       const isListed = listingFor(known.principal, policy.rules, facts, route)
-      return new Set(threadIds.filter((id) => !isListed(id, owners.get(id) ?? null)))
+      return new Set(threadIds.filter((id) => !isListed(id, owners.get(id))))
     },
     adopt,
     requests: { underWay: 0, onLast: null },

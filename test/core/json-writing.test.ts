@@ -76,7 +76,8 @@ function spelled(value: Json, choose: () => number): string {
   return `${space()}{${space()}${members.join(',')}}${space()}`
 }
 
-void test('so is any text of any value', (t) => {
+/** Any value that a text may have, with some of which many are written at once. */
+function anyTree(): fc.Arbitrary<Json> {
   const name = fc.string().filter((one) => one !== '__proto__')
   const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
     tree: fc.oneof(
@@ -90,6 +91,11 @@ void test('so is any text of any value', (t) => {
       fc.dictionary(name, tie('tree'), { maxKeys: 4, noNullPrototype: true }),
     ),
   }))
+  return tree
+}
+
+void test('so is any text of any value', (t) => {
+  const tree = anyTree()
   // A key that is a whole number has its place among the others by itself: the text keeps its own.
   const key = fc.string({ unit: 'binary' }).filter((name) => !/^\d+$/.test(name) && name !== '__proto__')
   fc.assert(
@@ -176,6 +182,47 @@ void test('an escape counts as what it is, wherever the text is cut', (t) => {
       if (source.outcome === 'refused') return t.fail(source.reason)
       t.equal(Buffer.concat(atOnce(writeInSteps(source.value, source))).toString(), expected, `${text} by ${size}, in steps`)
     }
+  }
+  t.end()
+})
+
+/** The pieces of a value of which no text is known, and the steps that writing took. */
+function inSteps(value: JsonObject): { readonly text: string; readonly steps: number } {
+  const writing = writeInSteps(value, { value: {}, texts: new Map() })
+  for (let steps = 1; ; steps += 1) {
+    const { done, value: pieces } = writing.next()
+    if (done === true) return { text: Buffer.concat(pieces).toString(), steps }
+  }
+}
+
+void test('a value of which no text is known is written as JSON.stringify writes it', (t) => {
+  const repeated = fc.tuple(anyTree(), fc.integer({ min: 1, max: 200 })).map(([one, count]) => Array<Json>(count).fill(one))
+  const list = fc.oneof(fc.array(anyTree(), { maxLength: 100 }), repeated)
+  fc.assert(
+    fc.property(fc.array(list, { maxLength: 4 }), (lists) => {
+      const value = { lists: lists.map((items) => ({ items })) }
+      t.equal(inSteps(value).text, JSON.stringify(value))
+    }),
+    { numRuns: 300 },
+  )
+  t.end()
+})
+
+void test('a step writes a bounded part of a value, whatever is written at once', (t) => {
+  const wide = (count: number): JsonObject => Object.fromEntries(Array.from({ length: count }, (_, at) => [`k${at}`, at]))
+  for (const [item, count, least] of [
+    [{}, 1_000_000, 15],
+    [1, 1_000_000, 15],
+    ['x'.repeat(1000), 10_000, 150],
+    [{ a: 'x'.repeat(1000) }, 10_000, 150],
+    [{ ['k'.repeat(1000)]: 1 }, 10_000, 150],
+    [wide(10), 100_000, 100],
+    [wide(1000), 1000, 500],
+    [[[]], 100_000, 100],
+  ] as const) {
+    const { text, steps } = inSteps({ list: Array<Json>(count).fill(item) })
+    t.ok(steps >= least, `${steps} steps for ${count} of ${JSON.stringify(item).slice(0, 30)}`)
+    t.equal(text.length, count * (JSON.stringify(item).length + 1) + '{"list":[]}'.length - 1)
   }
   t.end()
 })

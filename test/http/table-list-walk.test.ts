@@ -153,10 +153,11 @@ void test('whoever may read everybody’s threads but not what was granted to th
   const records: TableListParts['records']['records'] = async (scope, ids, principal) => {
     questions.push([scope, ids, principal.id])
     const record = { owner: 'corp:bob', deleted: false }
-    return new Map<string, NonNullable<OwnerRecord>>([
+    const known = new Map<string, OwnerRecord>([
       ['t0', record],
       ['t1', { ...record, granted: 'read' }],
     ])
+    return { get: (id) => known.get(id) ?? null, ids: () => [...known.keys()] }
   }
   t.strictSame((await page(store, '', OLGA, rules, records)).ids, ['t0'], 'what nobody knows of any more is not shown')
   t.strictSame(questions, [['one', ['t0', 't1', 't2'], 'corp:olga']], 'one query more for a page')

@@ -92,7 +92,7 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
   }
   return {
     record: async ({ threadId }) => owner(threadId),
-    records: async () => new Map(),
+    records: async () => ({ get: () => null, ids: () => [] }),
     recordsOf: async () => null,
   }
 }

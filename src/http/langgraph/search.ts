@@ -53,7 +53,7 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
     const isListed = listingFor(principal, rules, facts, LIST)
     const isForeign = listsForeign(isListed)
     const known = isForeign ? null : await records.recordsOf(scope, principal)
-    const candidates = isForeign ? await everybodys() : known === null ? null : [...known.keys()]
+    const candidates = isForeign ? await everybodys() : known === null ? null : known.ids()
     if (candidates === null) return null
     // The server refuses a whole search for one id that is no UUID, which an imported thread may have.
     const ids = candidates.filter((id) => isUuid(id) && (asked === null || asked.has(id)))
@@ -72,7 +72,7 @@ export function makeThreadSearch(parts: SearchParts): ThreadSearch {
       if (at > 0) await turn()
       const some = ids.slice(at, at + AT_ONCE)
       const owners = known ?? (await records.records(scope, some, principal))
-      for (const id of some) if (isListed(id, owners.get(id) ?? null)) listed.push(id)
+      for (const id of some) if (isListed(id, owners.get(id))) listed.push(id)
     }
     return listed
   }

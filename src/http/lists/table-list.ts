@@ -65,9 +65,7 @@ export function makeTableList({ store, records, scope, rules, facts, seal }: Tab
       return candidates.map((thread) => ({
         thread,
         record:
-          known === null
-            ? recordOf({ row: { ...thread, deleted: false }, runners: [] }, 'enforce')
-            : (known.get(thread.threadId) ?? null),
+          known === null ? recordOf({ row: { ...thread, deleted: false }, runners: [] }, 'enforce') : known.get(thread.threadId),
       }))
     }
   }

@@ -87,7 +87,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
       const asked = (): readonly string[] => threads.map(({ id }) => id).filter(isThreadId)
       const owners = known ?? (await records.records(scope, asked(), principal))
       return threads.map(({ id }) => {
-        const record = owners.get(id) ?? null
+        const record = owners.get(id)
         if (!isListed(id, record)) return false
         return record !== null && record.owner !== principal.id && record.granted !== undefined ? 'without-owner' : true
       })
@@ -163,7 +163,7 @@ export function makeThreadList(parts: ThreadListParts): ThreadList {
     for (let pages = 1; ; pages += 1) {
       longest = Math.max(longest, bytes.length)
       const { threads: own } = known
-      const page = await inTurns(threadPageIn(bytes, (id) => own === null || own.has(id)))
+      const page = await inTurns(threadPageIn(bytes, (id) => own === null || own.get(id) !== null))
       if (page === null) return refuse('upstream-list-unreadable')
       if (pages === 1 && facts.userScoped) joinCodes = page.joinCodes
       const from = startIn(page.threads, place)

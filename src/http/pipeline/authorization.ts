@@ -189,13 +189,15 @@ function bytesOf(payload: Payload): number {
 /** What a decision needs to know about a thread: its row or, without a row, the users seen on it. */
 export interface OwnerRecords {
   record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
-  /** Threads without a record are not in the map. */
   records(scope: string, threadIds: readonly string[], principal: Principal): Promise<RecordsByThread>
   /** Of the threads that the caller owns or was granted. Null if there are too many, or under `observe`. */
   recordsOf(scope: string, principal: Principal): Promise<RecordsByThread | null>
 }
 
-export type RecordsByThread = ReadonlyMap<string, NonNullable<OwnerRecord>>
+export interface RecordsByThread {
+  get(threadId: string): OwnerRecord
+  ids(): readonly string[]
+}
 
 /** Reading this many takes some ten milliseconds of SQLite. */
 const MOST_OF_READER = 10_000
@@ -221,16 +223,18 @@ export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): 
   }
 }
 
+/** Makes a record when it is asked for: most threads of a list are asked for once or never. */
 function recordsIn(several: ReadonlyMap<string, ThreadAccess>, enforcement: Enforcement): RecordsByThread {
-  const records = new Map<string, NonNullable<OwnerRecord>>()
   let last: ThreadAccess | null = null
   let record: OwnerRecord = null
-  for (const [threadId, threadAccess] of several) {
+  const get = (threadId: string): OwnerRecord => {
+    const threadAccess = several.get(threadId)
+    if (threadAccess === undefined) return null
     // Most threads of a user share what the store knows of them.
     if (threadAccess !== last) record = recordOf((last = threadAccess), enforcement)
-    if (record !== null) records.set(threadId, record)
+    return record
   }
-  return records
+  return { get, ids: () => [...several.keys()].filter((threadId) => get(threadId) !== null) }
 }
 
 export function recordOf({ row, runners }: ThreadAccess, enforcement: Enforcement): OwnerRecord {

@@ -80,11 +80,13 @@ const OWNERS = new Map<string, NonNullable<OwnerRecord>>([
   [SHARED, { owner: 'corp:carol', deleted: false, granted: 'read' }],
 ])
 
+const ownerOf = (threadId: string): OwnerRecord => OWNERS.get(threadId) ?? null
+
 const RECORDS: OwnerRecords = {
-  record: ({ threadId }) => OWNERS.get(threadId) ?? null,
-  records: async (_scope, ids) => new Map([...OWNERS].filter(([id]) => ids.includes(id))),
+  record: ({ threadId }) => ownerOf(threadId),
+  records: async (_scope, ids) => ({ get: (id) => (ids.includes(id) ? ownerOf(id) : null), ids: () => ids }),
   // A table may name more threads than the caller may read.
-  recordsOf: async () => OWNERS,
+  recordsOf: async () => ({ get: ownerOf, ids: () => [...OWNERS.keys()] }),
 }
 
 const UNLIMITED: Limiter = {
