@@ -1,4 +1,4 @@
-/** The part `signals`: what metrics and traces cost a request. */
+/** The part `signals`: what metrics, the audit and traces cost a request. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -32,7 +32,7 @@ const LOOK_EVERY = 2
 const LOAD_NAMES = ['get', 'run'] as const
 
 export const signals: Part<SignalsResult> = {
-  about: 'what metrics, and traces of 10 % of the requests, cost a request',
+  about: 'what metrics, the audit, and traces of 10 % of the requests cost a request',
   run,
   table: signalsTable,
 }
@@ -52,7 +52,7 @@ async function run({ rounds: wanted, seconds: length, warmUp, keep, progress }: 
       const subject = { generator, proxy, slices: 0 }
       for (const [at, { load, cpus }] of measured.entries()) {
         await generator.ask({ requests: LOADS[load].make(starter.token) } satisfies LoadOrder)
-        // Three signals share it.
+        // The signals share it.
         await measureRound(subject, warmUp / SIGNALS.length)
         for (let round = 0; round < rounds; round += 1) {
           cpus.push(await measureRound(subject, seconds))
@@ -81,7 +81,7 @@ async function measureRound(subject: Subject, seconds: number): Promise<Record<S
   const milliseconds = 1000 * seconds
   const order = { port: subject.proxy.port, connections: CONNECTIONS, milliseconds: milliseconds * SIGNALS.length }
   const load = subject.generator.ask<Round>(order satisfies RoundOrder)
-  const cpus = { none: 0, metrics: 0, traces: 0 }
+  const cpus = { none: 0, metrics: 0, audit: 0, traces: 0 }
   for (const [at] of SIGNALS.entries()) {
     // The last slice ends with the load.
     await (at + 1 < SIGNALS.length ? sleep(milliseconds) : load)

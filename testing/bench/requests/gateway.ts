@@ -43,14 +43,14 @@ export function gatewayRow({ name, title, folder }: Checkout, variant: Variant =
   }
 }
 
-/** One process that serves with and without metrics and traces (signals/switch.ts). */
+/** One process that serves with and without metrics, audit and traces (signals/switch.ts). */
 export const switchedRow = {
   name: 'gateway-switched',
   start: (setting: Setting) =>
     startServing({
       program: join(ROOT, 'dist/cli.js'),
       folder: setting.folder,
-      configuration: configuration(setting, {}),
+      configuration: configuration(setting, { audit: true }),
       owned: ALL_OWNED,
       node: ['--import', pathToFileURL(join(ROOT, 'testing/bench/signals/switch.ts')).href],
       environment: tracing(setting),

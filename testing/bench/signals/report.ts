@@ -8,6 +8,7 @@ import { SIGNALS, type MeasuredSignals, type Signal, type SignalsResult } from '
 const TITLES: Readonly<Record<Signal, string>> = {
   none: 'nothing recorded',
   metrics: 'metrics',
+  audit: 'metrics, and the audit to a file',
   traces: 'metrics, and traces of 10 % of the requests',
 }
 
@@ -22,10 +23,11 @@ export function signalsTable({ date, machine, rounds, seconds, starts, connectio
 function loadTable({ load, cpus }: MeasuredSignals): string {
   const lines = SIGNALS.map((signal) => {
     const own = micros(median(cpus.map((round) => round[signal])))
-    const ratios = cpus.map((round) => round[signal] / round.none)
-    return [TITLES[signal], own, signal === 'none' ? '' : ratioCell(ratios)]
+    const against = (other: Signal): string => ratioCell(cpus.map((round) => round[signal] / round[other]))
+    const ofMetrics = signal === 'none' || signal === 'metrics' ? '' : against('metrics')
+    return [TITLES[signal], own, signal === 'none' ? '' : against('none'), ofMetrics]
   })
-  return markdownTable([LOADS[load].title, 'CPU µs', 'against nothing recorded'], lines)
+  return markdownTable([LOADS[load].title, 'CPU µs', 'against nothing recorded', 'against metrics'], lines)
 }
 
 function ratioCell(ratios: readonly number[]): string {

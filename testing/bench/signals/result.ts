@@ -1,9 +1,9 @@
-/** What comes of measuring metrics and traces. */
+/** What comes of measuring metrics, traces and the audit. */
 import type { Machine } from '../machine.ts'
 import type { LoadName } from '../requests/loads.ts'
 
-/** What is recorded of a request: nothing, metrics, or metrics and traces of 10 % of the requests. In the order of switch.ts. */
-export const SIGNALS = ['none', 'metrics', 'traces'] as const
+/** What is recorded of a request: nothing, metrics, metrics and an audit line, or metrics and traces of 10 % of the requests. */
+export const SIGNALS = ['none', 'metrics', 'audit', 'traces'] as const
 
 export type Signal = (typeof SIGNALS)[number]
 

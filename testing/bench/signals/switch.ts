@@ -5,6 +5,7 @@
  */
 import { appendFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'
+import type { makeDecisionRecorder as MakeRecorder } from '../../../src/audit/recorder.ts'
 import type { Metrics } from '../../../src/observe/metrics.ts'
 import type { Tracing } from '../../../src/observe/traces.ts'
 import { signalOf, SLICES_FILE, type Slice } from './slices.ts'
@@ -24,6 +25,7 @@ process.on('SIGUSR2', () => {
 
 const counts = (): boolean => signalOf(slice) !== 'none'
 const traces = (): boolean => signalOf(slice) === 'traces'
+const audits = (): boolean => signalOf(slice) === 'audit'
 
 function switched<Original extends Call>(original: Original, isOn: () => boolean, whenOff: Call): Original {
   return ((...values: never[]) => (isOn() ? original(...values) : whenOff(...values))) as Original
@@ -62,11 +64,34 @@ function switchedTracing(tracing: Tracing): Tracing {
   }
 }
 
-Object.assign(globalThis, { switchedMetrics, switchedTracing })
+/** Without an audit the gateway makes another recorder, so both are made. */
+function switchedRecorder(make: typeof MakeRecorder): typeof MakeRecorder {
+  return (parts) => {
+    const audited = make(parts)
+    const plain = make({ ...parts, audit: { ...parts.audit, isOn: false } })
+    return {
+      take: switched(audited.take, audits, plain.take),
+      takeUnreadable: switched(audited.takeUnreadable, audits, plain.takeUnreadable),
+    }
+  }
+}
+
+const afterwards =
+  <Made>(change: (made: Made) => Made) =>
+  (make: (...values: never[]) => Made) =>
+  (...values: never[]): Made =>
+    change(make(...values))
+
+Object.assign(globalThis, {
+  switchedMetrics: afterwards(switchedMetrics),
+  switchedTracing: afterwards(switchedTracing),
+  switchedRecorder,
+})
 
 const WRAPPED = [
   { file: '/dist/observe/metrics.js', made: 'makeMetrics', wrapper: 'switchedMetrics' },
   { file: '/dist/observe/open-telemetry.js', made: 'startTracing', wrapper: 'switchedTracing' },
+  { file: '/dist/audit/recorder.js', made: 'makeDecisionRecorder', wrapper: 'switchedRecorder' },
 ] as const
 
 registerHooks({
@@ -78,7 +103,7 @@ registerHooks({
     const source = Buffer.from((loaded.source ?? '') as Uint8Array).toString()
     return {
       ...loaded,
-      source: `${source};{ const original = ${made}; ${made} = (...values) => ${wrapper}(original(...values)) }`,
+      source: `${source};${made} = ${wrapper}(${made})`,
     }
   },
 })
