@@ -88,8 +88,8 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
     if (fd === null || reopening !== 'no') openAgain()
   }
 
-  /** Removes from memory the lines that are whole in the first `bytes`. */
-  const settle = (bytes: number): void => {
+  /** @returns how many of the first waiting lines are whole in so many bytes, and what is left of these */
+  const wholeIn = (bytes: number): { readonly lines: number; readonly left: number } => {
     let left = bytes
     let lines = 0
     for (const line of waiting) {
@@ -98,8 +98,13 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
       left -= length
       lines += 1
     }
+    return { lines, left }
+  }
+
+  /** Removes lines that the operating system has from memory. */
+  const settle = (lines: number, bytes: number): void => {
     waiting.splice(0, lines)
-    waitingBytes -= bytes - left
+    waitingBytes -= bytes
     unchecked += lines
     onWritten(lines)
   }
@@ -110,6 +115,7 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
       // Only between whole batches: no line is split between two files.
       if (isCheckDue || reopening === 'now') check()
       if (fd === null || waiting.length === 0 || gathering !== undefined) break
+      const lines = waiting.length
       const batch = Buffer.from(waiting.join(''))
       let done = 0
       try {
@@ -118,7 +124,8 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
       } catch (error) {
         fail(codeOf(error))
       }
-      settle(done)
+      const whole = done === batch.length ? { lines, left: 0 } : wholeIn(done)
+      settle(whole.lines, done - whole.left)
     }
     isWriting = false
   }

@@ -4,7 +4,7 @@ import type { Logger } from '../observe/log.ts'
 import type { RequestMetrics, RouteLabel } from '../observe/metrics.ts'
 import type { OnDecision } from '../snapshot/manager.ts'
 import type { ConfigSnapshot } from '../snapshot/snapshot.ts'
-import { auditLine, type AuditedDecision } from './line.ts'
+import { makeAuditText, type AuditedDecision } from './line.ts'
 import type { RecentDecisions } from './recent.ts'
 import type { Audit } from './sinks.ts'
 import { compareWithShadow } from './shadow.ts'
@@ -24,6 +24,7 @@ export function makeDecisionRecorder({ metrics, audit, recent, log, clock, curre
   readonly take: OnDecision
   readonly takeUnreadable: AppParts['onUnreadable']
 } {
+  const textOf = makeAuditText()
   const isKept = audit.isOn || recent !== null
   const write = (
     { number, prepared: { policy } }: ConfigSnapshot,
@@ -33,7 +34,7 @@ export function makeDecisionRecorder({ metrics, audit, recent, log, clock, curre
     const configuration = { policy: policy.hash, claimPointers, generation: number }
     const whole = { time: clock(), ...decided, configuration }
     recent?.add(whole)
-    if (audit.isOn) audit.write(auditLine(whole))
+    if (audit.isOn) audit.write(textOf(whole))
   }
   return {
     take(snapshot, { head, record }, outcome) {

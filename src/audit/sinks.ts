@@ -1,5 +1,4 @@
 /** Opens the stream of decisions: to a file, beside the log on stdout, or nowhere. Counts and reports lost lines. */
-import type { AuditLine } from './line.ts'
 import { destinationOf, type Logger } from '../observe/log.ts'
 import { makeOutage, type LineSink, type Outage, type OutageParts } from './outage.ts'
 import { openAuditFile } from './file.ts'
@@ -11,8 +10,8 @@ export interface AuditRules {
 
 export interface Audit {
   readonly isOn: boolean
-  /** Takes a line. It never fails, and never waits. */
-  write(line: AuditLine): void
+  /** Takes a line with its end. It never fails, and never waits. */
+  write(line: string): void
   reopen(): void
   stop(): Promise<void>
 }
@@ -22,7 +21,7 @@ export const NO_AUDIT: Audit = { isOn: false, write: () => {}, reopen: () => {},
 /** @throws Error that names the path and what to do, if the file can't be written */
 export function openAudit(rules: AuditRules, parts: OutageParts): Audit {
   const sink = openAuditSink(rules, parts)
-  return sink === null ? NO_AUDIT : { ...sink, isOn: true, write: (line) => sink.write(`${JSON.stringify(line)}\n`) }
+  return sink === null ? NO_AUDIT : { ...sink, isOn: true }
 }
 
 /** For lines that were written elsewhere; null where lines go nowhere. @throws as openAudit */

@@ -1,6 +1,6 @@
 /** The line of a decision: exactly these fields, nothing else of a person, and enough to make the decision again. */
 import { test } from 'tap'
-import { auditLine } from '../../src/audit/line.ts'
+import { auditLine, makeAuditText, type AuditLine } from '../../src/audit/line.ts'
 import { readAuditLine, type Replay } from '../../src/audit/replay.ts'
 import type { RouteDescriptor } from '../../src/core/route/classify.ts'
 import { decide, type Facts, type OwnerRecord } from '../../src/core/decide/decide.ts'
@@ -75,6 +75,48 @@ void test('a line has these fields and no other', (t) => {
   })
   t.match(JSON.stringify(line), /^\{"audit":1,/, 'with what tells it from a line of the log in front')
   t.notMatch(JSON.stringify(line), /secret/i)
+  t.end()
+})
+
+const lineIn = (text: string): AuditLine => JSON.parse(text) as AuditLine
+
+void test('what is written once for many lines is that of each of them', (t) => {
+  const textOf = makeAuditText()
+  const bob = user('bob', { claims: { tenant: 'south', email: 'bob@example.com' } })
+  const rules = [
+    { name: 'chat', file: 'a.yaml', line: 7 },
+    { name: 'read', file: 'b.yaml' },
+  ]
+  const decisions = [ALICE, bob, ANONYMOUS, EVERYBODY, undefined].flatMap((principal) =>
+    [['/tenant'], ['/email'], []].flatMap((claimPointers) =>
+      [...rules, undefined].map((rule, at) => decision({ principal, claimPointers, rule, time: Date.UTC(2026, 0, 31, at) })),
+    ),
+  )
+  for (const one of [...decisions, ...decisions]) t.equal(textOf(one), makeAuditText()(one))
+  const { principal, rule, time } = lineIn(textOf(decision({ principal: bob, claimPointers: ['/email'], rule: rules[1] })))
+  t.match(
+    { principal, rule, time },
+    { principal: { claims: { '/email': 'bob@example.com' } }, rule: { name: 'read', line: null } },
+  )
+  t.equal(time, '2026-01-31T12:00:00.000Z')
+  t.end()
+})
+
+void test('a line is one line of JSON, whatever the ids of a request are', (t) => {
+  for (const odd of ['"', '\\', '\n{"audit":1}', '\u2028', '\ud800', '","thread":"t2', '\u0000', 'é']) {
+    const ids = { agentId: odd, threadId: odd }
+    const answers = [{ id: odd, answer: 'approved' }] as const
+    const text = makeAuditText()(
+      decision({
+        descriptor: { ...RUN, ids, answers },
+        client: odd,
+        principal: user('alice', { roles: [odd], permissions: [odd], claims: { tenant: odd } }),
+        rule: { name: odd, file: odd, line: 1 },
+      }),
+    )
+    t.equal(text, `${JSON.stringify(JSON.parse(text))}\n`)
+    t.match(lineIn(text), { agent: odd, thread: odd, interrupts: answers, client: null, rule: { name: odd } })
+  }
   t.end()
 })
 

@@ -1,11 +1,10 @@
 /** The audit beside the log: by the log's own stream, and counted as lost once nobody reads that. */
 import { EventEmitter } from 'node:events'
 import { test } from 'tap'
-import type { AuditLine } from '../../src/audit/line.ts'
 import { openAudit } from '../../src/audit/sinks.ts'
 import { makeLog } from '../../src/observe/log.ts'
 
-const LINE = { audit: 1, requestId: 'r1' } as AuditLine
+const LINE = '{"audit":1,"requestId":"r1"}\n'
 
 void test('once nobody reads stdout any more, lines are counted as lost, and it is said', async (t) => {
   const written: string[] = []
@@ -21,7 +20,7 @@ void test('once nobody reads stdout any more, lines are counted as lost, and it 
     },
   )
   audit.write(LINE)
-  t.strictSame(written, ['{"audit":1,"requestId":"r1"}\n'], 'whatever the level of the log')
+  t.strictSame(written, [LINE], 'whatever the level of the log')
   stream.emit('error', Object.assign(new Error('disk'), { code: 'ENOSPC' }))
   audit.write(LINE)
   t.strictSame(counts, { written: 2, lost: 0 }, 'the stream tries that again')

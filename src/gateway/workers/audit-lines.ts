@@ -33,11 +33,10 @@ export function auditLines(send: (lines: Parameters<PrimaryHandlers['audit']>[0]
   return {
     isOn: true,
     write(line) {
-      const text = `${JSON.stringify(line)}\n`
-      if (size + text.length > MOST_WAITING) lost += 1
+      if (size + line.length > MOST_WAITING) lost += 1
       else {
-        waiting.push(text)
-        size += text.length
+        waiting.push(line)
+        size += line.length
       }
       begin()
     },
