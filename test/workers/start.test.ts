@@ -60,3 +60,13 @@ for (const [workers, fits] of [
     if (!fits) t.match(stderr + stdout, /workers.*is not a number of processes/)
   })
 }
+
+void test('no worker puts a new object where only old ones belong, as the program itself does not', async (t) => {
+  const taken = createServer()
+  const port = await listening(t, taken)
+  const traced = { node: ['--trace-gc', '--trace-pretenuring-statistics', '--max-semi-space-size=1'] }
+  const { stdout } = await run(t, ['serve', '--config', configFile(t, { workers: 2, 'listen.port': port }).file], traced)
+  const collecting = new Set([...stdout.matchAll(/^\[(\d+):.*Scavenge/gm)].map(([, pid]) => pid))
+  t.ok(collecting.size >= 2, 'the process that manages, and a worker')
+  t.notMatch(stdout, /pretenuring/)
+})
