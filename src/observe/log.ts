@@ -1,5 +1,5 @@
 /** The log: JSON lines on stdout. It never gets tokens, cookies and secrets; it does get ids of users and threads. */
-import { writeSync } from 'node:fs'
+import { fstatSync, writeSync } from 'node:fs'
 import { isatty, WriteStream } from 'node:tty'
 import { pino, type DestinationStream, type Logger } from 'pino'
 import { terminalJson } from '../core/json/terminal-json.ts'
@@ -104,9 +104,10 @@ function writeLast(lines: Uint8Array): void {
 /** Bytes that a pipe takes from one process without mixing in another's (PIPE_BUF of Linux). */
 const WHOLE = 4096
 
-/** Standard output that other processes write to as well: lines of up to 4 KiB stay whole. */
+/** Standard output that other processes write to as well: lines of up to 4 KiB stay whole, and all lines in a file. */
 export function sharedStdout(form: LogForm = 'json'): DestinationStream {
-  return stdout(WHOLE, form)
+  // The processes share one open file, whose position Linux locks for the time of a write: so a write is whole, however long it is.
+  return stdout(fstatSync(1).isFile() ? MOST_GATHERED : WHOLE, form)
 }
 
 export function ownStdout(form: LogForm = 'json'): DestinationStream {
