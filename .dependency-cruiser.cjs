@@ -149,7 +149,7 @@ const ALSO = {
 }
 
 /** What runs by itself: the page of the console, the program, what applications import, and the process of a worker. */
-const ENTRIES = '^src/(console/main|cli|sdk/agent/index|sdk/hooks/index|gateway/workers/worker)[.]tsx?$'
+const ENTRIES = '^src/(console/main|cli|sdk/agent/index|sdk/hooks/index|gateway/workers/program)[.]tsx?$'
 
 const BOTH = 'what scripts and tests both need is in testing/'
 

@@ -88,7 +88,7 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
     if (fd === null || reopening !== 'no') openAgain()
   }
 
-  /** @returns how many of the first waiting lines are whole in so many bytes, and what is left of these */
+  /** @returns how many waiting lines are whole in so many bytes, and how many bytes of the next line follow */
   const wholeIn = (bytes: number): { readonly lines: number; readonly left: number } => {
     let left = bytes
     let lines = 0
@@ -103,10 +103,11 @@ export function openAuditFile(file: string, { outage, log, onWritten }: AuditFil
 
   /** Removes lines that the operating system has from memory. */
   const settle = (lines: number, bytes: number): void => {
-    waiting.splice(0, lines)
+    // After a stop that came too early for a slow write, its lines are already counted as lost.
+    const { length } = waiting.splice(0, lines)
     waitingBytes -= bytes
-    unchecked += lines
-    onWritten(lines)
+    unchecked += length
+    onWritten(length)
   }
 
   const writeAll = async (): Promise<void> => {

@@ -104,7 +104,7 @@ function writeLast(lines: Uint8Array): void {
 /** Bytes that a pipe takes from one process without mixing in another's (PIPE_BUF of Linux). */
 const WHOLE = 4096
 
-/** Standard output that other processes write to as well: lines of up to 4 KiB stay whole, and all lines in a file. */
+/** Standard output that other processes write to as well: lines of up to 4 KiB stay whole, and all lines in a file with room. */
 export function sharedStdout(form: LogForm = 'json'): DestinationStream {
   // The processes share one open file, whose position Linux locks for the time of a write: so a write is whole, however long it is.
   return stdout(fstatSync(1).isFile() ? MOST_GATHERED : WHOLE, form)

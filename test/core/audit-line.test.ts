@@ -92,7 +92,7 @@ void test('what is written once for many lines is that of each of them', (t) => 
       [...rules, undefined].map((rule, at) => decision({ principal, claimPointers, rule, time: Date.UTC(2026, 0, 31, at) })),
     ),
   )
-  for (const one of [...decisions, ...decisions]) t.equal(textOf(one), makeAuditText()(one))
+  for (const one of [...decisions, ...decisions]) t.equal(textOf(one), `${JSON.stringify(auditLine(one))}\n`)
   const { principal, rule, time } = lineIn(textOf(decision({ principal: bob, claimPointers: ['/email'], rule: rules[1] })))
   t.match(
     { principal, rule, time },
@@ -106,16 +106,17 @@ void test('a line is one line of JSON, whatever the ids of a request are', (t) =
   for (const odd of ['"', '\\', '\n{"audit":1}', '\u2028', '\ud800', '","thread":"t2', '\u0000', 'é']) {
     const ids = { agentId: odd, threadId: odd }
     const answers = [{ id: odd, answer: 'approved' }] as const
-    const text = makeAuditText()(
-      decision({
-        descriptor: { ...RUN, ids, answers },
-        client: odd,
-        principal: user('alice', { roles: [odd], permissions: [odd], claims: { tenant: odd } }),
-        rule: { name: odd, file: odd, line: 1 },
-      }),
-    )
-    t.equal(text, `${JSON.stringify(JSON.parse(text))}\n`)
-    t.match(lineIn(text), { agent: odd, thread: odd, interrupts: answers, client: null, rule: { name: odd } })
+    const strange = decision({
+      id: odd,
+      scope: odd,
+      descriptor: { ...RUN, ids, answers },
+      client: odd,
+      principal: user('alice', { roles: [odd], permissions: [odd], claims: { tenant: odd } }),
+      rule: { name: odd, file: odd, line: 1 },
+    })
+    const text = makeAuditText()(strange)
+    t.equal(text, `${JSON.stringify(auditLine(strange))}\n`)
+    t.match(lineIn(text), { requestId: odd, agent: odd, thread: odd, interrupts: answers, client: null, rule: { name: odd } })
   }
   t.end()
 })
@@ -228,6 +229,7 @@ const shown = (made: ReturnType<typeof decide>): object => {
 
 void test('every decision can be made again from its line', (t) => {
   const outcomes = new Set<string>()
+  const textOf = makeAuditText()
   for (const [descriptor, sharing] of DESCRIPTORS.flatMap((one) => [[one, true] as const, [one, false] as const])) {
     const rules = { ...POLICY.rules, sharing }
     for (const principal of PRINCIPALS) {
@@ -240,17 +242,18 @@ void test('every decision can be made again from its line', (t) => {
           const facts: Facts = { ...threadAccess, ...(record === undefined ? {} : { record }) }
           const made = decide(descriptor, principal, rules, facts)
           const outcome: Refusal | 'permitted' = made.outcome === 'refused' ? made : 'permitted'
-          const line = auditLine(
-            decision({
-              descriptor,
-              principal,
-              facts,
-              outcome,
-              rule: made.outcome === 'needs' ? undefined : made.rule,
-              claimPointers: POLICY.claimPointers,
-            }),
-          )
-          const replay = readAuditLine(JSON.parse(JSON.stringify(line)) as Json) as Replay
+          const decided = decision({
+            descriptor,
+            principal,
+            facts,
+            outcome,
+            rule: made.outcome === 'needs' ? undefined : made.rule,
+            claimPointers: POLICY.claimPointers,
+          })
+          const line = auditLine(decided)
+          const text = textOf(decided)
+          if (text !== `${JSON.stringify(line)}\n`) t.fail(text)
+          const replay = readAuditLine(JSON.parse(text) as Json) as Replay
           const again = decide(replay.descriptor!, replay.principal!, rules, replay.facts)
           outcomes.add(made.outcome === 'refused' ? made.reason : made.outcome)
           if (JSON.stringify(shown(again)) === JSON.stringify(shown(made))) continue

@@ -226,3 +226,16 @@ void test('a step writes a bounded part of a value, whatever is written at once'
   }
   t.end()
 })
+
+void test('a wide object in a list is looked at once before it is written', (t) => {
+  let lists = 0
+  const wide = new Proxy(Object.fromEntries(Array.from({ length: 1000 }, (_, at) => [`k${at}`, at])), {
+    ownKeys(target) {
+      lists += 1
+      return Reflect.ownKeys(target)
+    },
+  })
+  inSteps({ list: [wide] })
+  t.equal(lists, 2, 'to see that it is wide, and to write it')
+  t.end()
+})

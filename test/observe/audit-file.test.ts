@@ -218,6 +218,24 @@ void test('what can not be written when it is stopped is counted and said', asyn
   t.match(said.at(-1), { level: 'error', lost: 2, msg: /the gateway stopped/ })
 })
 
+void test('lines of a write that ends only after the stop are counted once', async (t) => {
+  const { sink, counts } = opened(t)
+  const begun = Promise.withResolvers<() => void>()
+  const slow = mock.method(fs, 'write', ((...given: readonly unknown[]) => {
+    const done = given.at(-1) as (error: null, count: number) => void
+    begun.resolve(() => done(null, (given[1] as Uint8Array).length))
+  }) as typeof fs.write)
+  t.teardown(() => slow.mock.restore())
+  sink.write('{"at":1}\n')
+  sink.write('{"at":2}\n')
+  const end = await begun.promise
+  await sink.stop()
+  t.strictSame(counts, { written: 0, lost: 2 })
+  end()
+  await new Promise(setImmediate)
+  t.strictSame(counts, { written: 0, lost: 2 })
+})
+
 void test('a file that somebody has removed is missed, and made anew', async (t) => {
   const { sink, counts, folder, lines, said, notes } = opened(t)
   sink.write('{"at":1}\n')

@@ -98,10 +98,13 @@ function* writeList(list: readonly Json[], output: Output): Steps<void> {
     const from = at
     while (at < list.length && few.takes(list[at] as Json)) at += 1
     if (at > from) {
-      // One call for several items: a call alone takes as long as writing half an item.
+      // One call of JSON.stringify takes as long as writing half an item.
       if (output.add(JSON.stringify(list.slice(from, at)).slice(1, -1))) yield
     } else {
-      yield* writeValue(list[at] as Json, output)
+      // Not by writeValue, which would look at a wide object again.
+      const item = list[at] as Json
+      if (isObject(item)) yield* writeObject(item, NOTHING, NO_TEXTS, output)
+      else yield* writeValue(item, output)
       at += 1
     }
   }

@@ -6,7 +6,6 @@ import type { Figures } from '../../observe/metrics.ts'
 import { connectRpc, Gone, type Answered, type Asked } from './rpc.ts'
 import type { Beginning, Conditions, PrimaryHandlers, WorkerHandlers } from './messages.ts'
 import type { Lent } from './limiter.ts'
-import { NO_PRETENURING } from '../pretenuring.ts'
 
 export interface WorkerHandle {
   /** The number of the worker, from 1. */
@@ -39,7 +38,7 @@ export interface WorkerHandleParts {
   readonly longestAnswer: number | undefined
 }
 
-const PROGRAM = fileURLToPath(new URL(`./worker${extname(import.meta.url)}`, import.meta.url))
+const PROGRAM = fileURLToPath(new URL(`./program${extname(import.meta.url)}`, import.meta.url))
 
 const LONGEST_START_MS = 60_000
 const LONGEST_ANSWER_MS = 30_000
@@ -47,13 +46,7 @@ const LONGEST_ANSWER_MS = 30_000
 export function startWorker(parts: WorkerHandleParts): WorkerHandle {
   const { number, beginning, lent, onAudit, longestAnswer = LONGEST_ANSWER_MS } = parts
   cluster.schedulingPolicy = cluster.SCHED_RR
-  cluster.setupPrimary({
-    exec: PROGRAM,
-    execArgv: [...process.execArgv, NO_PRETENURING],
-    args: [],
-    serialization: 'advanced',
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  })
+  cluster.setupPrimary({ exec: PROGRAM, args: [], serialization: 'advanced', stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   const child = cluster.fork()
   const kill = (): void => void child.process.kill('SIGKILL')
   const listening = Promise.withResolvers<string>()

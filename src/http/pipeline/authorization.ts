@@ -223,14 +223,13 @@ export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): 
   }
 }
 
-/** Makes a record when it is asked for: most threads of a list are asked for once or never. */
 function recordsIn(several: ReadonlyMap<string, ThreadAccess>, enforcement: Enforcement): RecordsByThread {
   let last: ThreadAccess | null = null
   let record: OwnerRecord = null
   const get = (threadId: string): OwnerRecord => {
     const threadAccess = several.get(threadId)
     if (threadAccess === undefined) return null
-    // Most threads of a user share what the store knows of them.
+    // With SQLite, most threads of a user share what the store knows of them.
     if (threadAccess !== last) record = recordOf((last = threadAccess), enforcement)
     return record
   }
