@@ -1,4 +1,4 @@
-/** The benchmark of metrics and traces, as a command: what it measures, and that its process really switches. Not how fast anything is. */
+/** The benchmark of metrics, audit and traces, as a command: what it measures, and that its process really switches. Not how fast anything is. */
 import { createServer, type RequestListener } from 'node:http'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { BASE } from '../../testing/bench/requests/loads.ts'
 import { ALICE, THREAD } from '../../testing/bench/requests/people.ts'
 import { makeIssuer } from '../../testing/bench/requests/tokens.ts'
 import { medianInterval } from '../../testing/bench/signals/report.ts'
-import type { SignalsResult } from '../../testing/bench/signals/result.ts'
+import { SIGNALS, type SignalsResult } from '../../testing/bench/signals/result.ts'
 import { makeFolder } from '../../testing/support/gateway.ts'
 import { until } from '../../testing/support/until.ts'
 import { bench } from './command.ts'
@@ -27,13 +27,14 @@ void test('each load is measured with each of the signals', (t) => {
   )
   for (const { cpus } of measured) {
     t.equal(cpus.length, starts)
-    for (const { none, metrics, traces } of cpus) t.ok(none > 0 && metrics > 0 && traces > 0)
+    for (const cpu of cpus) t.ok(SIGNALS.every((signal) => cpu[signal] > 0))
   }
+  t.match(stdout, '| metrics, and the audit to a file |')
   t.match(stdout, '| metrics, and traces of 10 % of the requests |')
   t.end()
 })
 
-void test('the process records nothing, then metrics, then traces too', async (t) => {
+void test('the process records nothing, then metrics, then metrics and the audit, then metrics and traces', async (t) => {
   let exports = 0
   const answer: RequestListener = (request, response) => {
     if (request.url === '/v1/traces') exports += 1
@@ -55,6 +56,7 @@ void test('the process records nothing, then metrics, then traces too', async (t
     const text = await (await fetch(`${served.health}/metrics`)).text()
     return Number(/^threadwarden_decisions_total\{route="threads\/messages",reason="permitted"\} (\d+)/m.exec(text)?.[1] ?? 0)
   }
+  const audited = (): number => readFileSync(join(folder, 'audit.jsonl'), 'utf8').length
   const ask = async (): Promise<void> => {
     const answered = await fetch(`http://127.0.0.1:${served.port}${BASE}/threads/${THREAD.threadId}/messages`, {
       headers: { authorization: `Bearer ${token(ALICE)}` },
@@ -68,6 +70,12 @@ void test('the process records nothing, then metrics, then traces too', async (t
   await until(async () => {
     await ask()
     return (await counted()) > 0
+  })
+  t.equal(audited(), 0)
+  process.kill(served.pid, 'SIGUSR2')
+  await until(async () => {
+    await ask()
+    return audited() > 0
   })
   t.equal(exports, 0)
   process.kill(served.pid, 'SIGUSR2')
