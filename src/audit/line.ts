@@ -13,6 +13,7 @@ import type { Principal } from '../core/decide/principal.ts'
 import { CODES, type Reason, type Refusal, type RulePlace } from '../core/reasons.ts'
 import type { InterruptAnswer } from '../core/route/interrupt-answers.ts'
 import type { Transport } from '../core/route/transport.ts'
+import { makeIsoTime } from '../observe/iso-time.ts'
 
 export interface AuditedDecision {
   /** Milliseconds since the epoch. */
@@ -133,7 +134,7 @@ export function auditLine({ time, request, facts, decision, configuration }: Aud
     transport: request.transport,
     scope: request.scope,
     facts: {
-      record: principal === undefined || facts.record === undefined ? null : recordWord(facts.record, principal, descriptor),
+      record: recordWord(facts.record, principal, descriptor),
       userScoped: facts.userScoped,
       unknownThread: facts.unknownThread,
       enforcement: facts.enforcement,
@@ -159,17 +160,13 @@ export function auditLine({ time, request, facts, decision, configuration }: Aud
 export function makeAuditText(): (decided: AuditedDecision) => string {
   const callerText = makeCallerText()
   const ruleText = makeRuleText()
-  let millisecond = Number.NaN
-  let iso = ''
+  const isoTime = makeIsoTime()
   return ({ time, request, facts, decision, configuration }) => {
-    if (time !== millisecond) iso = new Date((millisecond = time)).toISOString()
     const { principal, descriptor, latency } = request
     const { outcome, rule } = decision
     const refusal = outcome === 'permitted' ? null : outcome
-    const { record } = facts
-    const recorded = principal === undefined || record === undefined ? null : recordWord(record, principal, descriptor)
     return (
-      `{"audit":1,"time":"${iso}","requestId":${quoted(request.id)}` +
+      `{"audit":1,"time":"${isoTime(time)}","requestId":${quoted(request.id)}` +
       `,"client":${isAddress(request.client) ? word(request.client) : 'null'}` +
       `,"principal":${principal === undefined ? 'null' : callerText(principal, configuration.claimPointers)}` +
       `,"credential":${word(request.credential)}` +
@@ -177,7 +174,7 @@ export function makeAuditText(): (decided: AuditedDecision) => string {
       `,"agent":${quoted(descriptor?.ids.agentId)},"thread":${quoted(descriptor?.ids.threadId)}` +
       `,"interrupts":${descriptor?.answers === undefined ? 'null' : JSON.stringify(descriptor.answers.map(interruptOf))}` +
       `,"transport":${word(request.transport)},"scope":${quoted(request.scope)}` +
-      `,"facts":{"record":${word(recorded)},"userScoped":${facts.userScoped},"unknownThread":${word(facts.unknownThread)}` +
+      `,"facts":{"record":${word(recordWord(facts.record, principal, descriptor))},"userScoped":${facts.userScoped},"unknownThread":${word(facts.unknownThread)}` +
       `,"enforcement":${word(facts.enforcement)},"upstreamHistory":${word(facts.upstreamHistory)}}` +
       `,"decision":${refusal === null ? '"permitted"' : '"refused"'},"reason":${word(refusal?.reason ?? 'permitted')}` +
       `,"code":${word(refusal?.code)},"status":${refusal === null ? 'null' : CODES[refusal.code].status}` +
@@ -234,7 +231,13 @@ function principalOf(principal: Principal, pointers: readonly string[]): Audited
   return { id, roles, permissions, ...(unreadable === undefined ? {} : { unreadable }), claims: takeClaims(claims, pointers) }
 }
 
-function recordWord(record: OwnerRecord, principal: Principal, descriptor: RouteDescriptor | null): RecordWord {
+/** @returns null where the store was not asked, or nobody is authenticated */
+function recordWord(
+  record: OwnerRecord | undefined,
+  principal: Principal | undefined,
+  descriptor: RouteDescriptor | null,
+): RecordWord | null {
+  if (record === undefined || principal === undefined) return null
   if (record === null) return 'none'
   const whose = record.owner === principal.id ? 'own' : 'foreign'
   if (record.seen === true) return `${whose}-seen`

@@ -3,6 +3,7 @@ import { fstatSync, writeSync } from 'node:fs'
 import { isatty, WriteStream } from 'node:tty'
 import { pino, type DestinationStream, type Logger } from 'pino'
 import { terminalJson } from '../core/json/terminal-json.ts'
+import { makeIsoTime } from './iso-time.ts'
 import { prettyLine } from './pretty.ts'
 
 export type { Logger } from 'pino'
@@ -21,16 +22,8 @@ export function makeLog(level: string, destination?: DestinationStream): Logger 
 }
 
 function makeTimestamp(): () => string {
-  let millisecond = 0
-  let text = ''
-  return () => {
-    const now = Date.now()
-    if (now !== millisecond) {
-      millisecond = now
-      text = `,"time":"${new Date(now).toISOString()}"`
-    }
-    return text
-  }
+  const isoTime = makeIsoTime()
+  return () => `,"time":"${isoTime(Date.now())}"`
 }
 
 /** Most bytes held of unwritable lines: beyond this they are lost, and the gateway goes on. */

@@ -92,7 +92,7 @@ const recordsOf = (unknown: string | null): OwnerRecords => {
   }
   return {
     record: async ({ threadId }) => owner(threadId),
-    records: async () => ({ get: () => null, ids: () => [] }),
+    records: async () => ({ get: () => null }),
     recordsOf: async () => null,
   }
 }

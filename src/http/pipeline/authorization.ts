@@ -191,11 +191,15 @@ export interface OwnerRecords {
   record(key: ThreadKey, principal: Principal): OwnerRecord | Promise<OwnerRecord>
   records(scope: string, threadIds: readonly string[], principal: Principal): Promise<RecordsByThread>
   /** Of the threads that the caller owns or was granted. Null if there are too many, or under `observe`. */
-  recordsOf(scope: string, principal: Principal): Promise<RecordsByThread | null>
+  recordsOf(scope: string, principal: Principal): Promise<RecordsOfReader | null>
 }
 
 export interface RecordsByThread {
   get(threadId: string): OwnerRecord
+}
+
+export interface RecordsOfReader extends RecordsByThread {
+  /** Of the threads with a record. */
   ids(): readonly string[]
 }
 
@@ -223,7 +227,7 @@ export function makeOwnerRecords(store: AccessStore, enforcement: Enforcement): 
   }
 }
 
-function recordsIn(several: ReadonlyMap<string, ThreadAccess>, enforcement: Enforcement): RecordsByThread {
+function recordsIn(several: ReadonlyMap<string, ThreadAccess>, enforcement: Enforcement): RecordsOfReader {
   let last: ThreadAccess | null = null
   let record: OwnerRecord = null
   const get = (threadId: string): OwnerRecord => {

@@ -134,7 +134,7 @@ export async function explain(question: Question, surroundings: Surroundings): P
       identity,
       records: surroundings.records ?? {
         record: () => question.record,
-        records: async () => ({ get: () => null, ids: () => [] }),
+        records: async () => ({ get: () => null }),
         recordsOf: async () => null,
       },
       handles: new Map(mountsOf(config).map((mount) => [mount.key, recordingHandle(mount, recorded, question.upstreamHistory)])),

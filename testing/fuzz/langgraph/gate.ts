@@ -84,7 +84,7 @@ const ownerOf = (threadId: string): OwnerRecord => OWNERS.get(threadId) ?? null
 
 const RECORDS: OwnerRecords = {
   record: ({ threadId }) => ownerOf(threadId),
-  records: async (_scope, ids) => ({ get: (id) => (ids.includes(id) ? ownerOf(id) : null), ids: () => ids }),
+  records: async (_scope, ids) => ({ get: (id) => (ids.includes(id) ? ownerOf(id) : null) }),
   // A table may name more threads than the caller may read.
   recordsOf: async () => ({ get: ownerOf, ids: () => [...OWNERS.keys()] }),
 }
