@@ -263,7 +263,15 @@ class Shell {
     const path = [this.#tools, dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
     const child = spawn('bash', ['-c', PROLOGUE, 'bash', join(this.#tools, 'kept'), block], {
       cwd: this.#folder,
-      env: { PATH: path, HOME: this.#folder, TZ: 'UTC', NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'], ...this.#env },
+      env: {
+        PATH: path,
+        HOME: this.#folder,
+        // By default npm keeps its logs below HOME, which may be this repository.
+        npm_config_cache: join(this.#tools, 'npm'),
+        TZ: 'UTC',
+        NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+        ...this.#env,
+      },
       stdio: ['ignore', 'pipe', 'ignore'],
       // A process group of its own, which programs in the background belong to as well.
       detached: true,
