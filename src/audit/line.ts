@@ -231,7 +231,7 @@ function principalOf(principal: Principal, pointers: readonly string[]): Audited
   return { id, roles, permissions, ...(unreadable === undefined ? {} : { unreadable }), claims: takeClaims(claims, pointers) }
 }
 
-/** @returns null where the store was not asked, or nobody is authenticated */
+/** @returns null where the store was not asked, or there is no authenticated user */
 function recordWord(
   record: OwnerRecord | undefined,
   principal: Principal | undefined,
