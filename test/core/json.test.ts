@@ -2,7 +2,15 @@
 import { test } from 'tap'
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { makeJsonReader, MAX_DEPTH, MAX_VALUES, type Json, type JsonReading } from '../../src/core/json/read.ts'
+import {
+  LONG_KEY,
+  makeJsonReader,
+  MAX_DEPTH,
+  MAX_LONG_KEYS,
+  MAX_VALUES,
+  type Json,
+  type JsonReading,
+} from '../../src/core/json/read.ts'
 
 /** Reads a body that came in one piece. */
 function readWhole(bytes: Uint8Array): JsonReading {
@@ -181,6 +189,20 @@ void test('the number of values is bounded before they are made', (t) => {
   t.equal(reason(commas(MAX_VALUES - 2)), 'read')
   t.equal(reason(commas(MAX_VALUES - 1)), 'body-too-many-values')
   t.equal(reason(`{"a":"${'1,'.repeat(MAX_VALUES)}"}`), 'read', 'commas in a string are no values')
+  t.end()
+})
+
+void test('long keys are bounded together, in bytes', (t) => {
+  const keys = (count: number, key: string) => `{${Array.from({ length: count }, (_, at) => `"${key}${1000 + at}":1`).join(',')}}`
+  const long = (bytes: number, character = 'k') => character.repeat((bytes - 4) / Buffer.byteLength(character))
+  t.equal(reason(keys(1000, long(LONG_KEY))), 'read', 'keys that are not long')
+  const most = Math.floor(MAX_LONG_KEYS / (LONG_KEY + 1))
+  t.equal(reason(keys(most, long(LONG_KEY + 1))), 'read')
+  t.equal(reason(keys(most + 1, long(LONG_KEY + 1))), 'body-keys-too-long')
+  t.equal(reason(keys(300, long(LONG_KEY + 2, 'é'))), 'body-keys-too-long', 'half as many characters')
+  const cut = Buffer.from(`{"${'k'.repeat(MAX_LONG_KEYS + 1)}":1}`)
+  t.match(inPieces(cut, 1000).result, { reason: 'body-keys-too-long' }, 'a key that comes in pieces')
+  t.equal(reason(`{"a":"${'v'.repeat(MAX_LONG_KEYS + 1)}"}`), 'read', 'values are not counted')
   t.end()
 })
 

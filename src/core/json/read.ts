@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { hasControls } from './control-characters.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
 import {
+  codeAt,
   isForeignEscape,
   isNumberStart,
   isObject,
@@ -27,9 +28,10 @@ export const MAX_DEPTH = 128
 /** The most characters of a number: JSON writers need at most 25. */
 export const MAX_NUMBER = 4096
 
+/** In bytes, as a key is written. */
 export const LONG_KEY = 1024
 
-/** V8 hashes strings over 16,383 characters by length alone: distinguishing 2,000 such keys of one length took 4 seconds. */
+/** In bytes. V8 hashes strings over 16,383 characters by length alone: distinguishing 2,000 such keys of one length took 4 seconds. */
 export const MAX_LONG_KEYS = 256 * 1024
 
 /** The most members of the object that is the whole text (`top`), and of every other object (`inner`). */
@@ -66,7 +68,7 @@ export interface JsonReader {
   inSteps(opened: readonly string[]): Steps<SteppedSource | Refusal>
 }
 
-/** In characters. */
+/** In bytes. */
 const LARGE = 256 * 1024
 const MANY_VALUES = 8192
 /** Escaped keys are read in steps in any case, and each costs more. */
@@ -76,8 +78,6 @@ const LARGE_IF_ESCAPED = 16 * 1024
 export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const shape = makeShape(bounds)
   const arrived: Uint8Array[] = []
-  /** Empty for a large text, which is decoded again when it is read: until then it would be copied by the garbage collector. */
-  const texts: string[] = []
   let length = 0
   let cut: Uint8Array = NONE
   /** How many pieces were searched for control characters. */
@@ -94,23 +94,17 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       cut = over === 0 ? NONE : whole.slice(-over)
       const complete = over === 0 ? whole : whole.subarray(0, -over)
       if (!isUtf8(complete)) return refuse('body-not-utf8')
-      // A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text.
-      const text = Buffer.from(complete.buffer, complete.byteOffset, complete.length).toString()
-      length += text.length
-      if (length <= LARGE) texts.push(text)
-      else {
-        texts.length = 0
-        // Now, because the bytes are still in the processor's cache.
-        look()
-      }
-      return shape.take(text)
+      length += bytes.length
+      // Now, because the bytes are still in the processor's cache.
+      if (length > LARGE) look()
+      return shape.take(bytes)
     },
     bytes: arrived,
     shape,
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
       if (cut.length > 0) return refuse('body-not-utf8')
-      const text = (length <= LARGE ? texts.splice(0) : [...textsOf(arrived)]).join('')
+      const text = decoded(arrived.length === 1 ? (arrived[0] as Uint8Array) : Buffer.concat(arrived))
       const { asWritten } = shape
       // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
       if (shape.hasEscapedKeys) {
@@ -132,7 +126,6 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
     },
     *inSteps(opened) {
       if (cut.length > 0) return refuse('body-not-utf8')
-      texts.length = 0
       look()
       const { asWritten } = shape
       const reading = yield* readInSteps(textsOf(arrived), opened, { hasControls: controls, hasForeignEscapes: !asWritten })
@@ -152,6 +145,11 @@ function cutCharacter(bytes: Uint8Array): number {
   return 0
 }
 
+/** A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text. */
+function decoded({ buffer, byteOffset, length }: Uint8Array, end = length): string {
+  return Buffer.from(buffer, byteOffset, end).toString()
+}
+
 /** @param pieces UTF-8; a character may be in two of them */
 function* textsOf(pieces: readonly Uint8Array[]): Generator<string, undefined, undefined> {
   let cut: Uint8Array = NONE
@@ -159,7 +157,7 @@ function* textsOf(pieces: readonly Uint8Array[]): Generator<string, undefined, u
     const whole = cut.length === 0 ? piece : Buffer.concat([cut, piece])
     const end = whole.length - cutCharacter(whole)
     cut = whole.slice(end)
-    yield Buffer.from(whole.buffer, whole.byteOffset, end).toString()
+    yield decoded(whole, end)
   }
   return undefined
 }
@@ -193,7 +191,7 @@ interface Shape {
   readonly hasEscapedKeys: boolean
   /** False if any text differs, or may differ, from what JSON.stringify writes. */
   readonly asWritten: boolean
-  take(piece: string): Refusal | null
+  take(piece: Uint8Array): Refusal | null
 }
 
 /** Counts depth and amount of a text as it arrives, before anything recursive reads it. */
@@ -209,7 +207,7 @@ function makeShape(bounds: MemberBounds): Shape {
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
   /** @returns the end of a number, or -1 if it is too long */
-  const passNumber = (text: string, from: number): number => {
+  const passNumber = (text: Uint8Array, from: number): number => {
     const end = numberEnd(text, from)
     numberLength += end - from
     if (numberLength > MAX_NUMBER) return -1
@@ -222,15 +220,14 @@ function makeShape(bounds: MemberBounds): Shape {
     values: 0,
     hasEscapedKeys: false,
     asWritten: true,
-    take(text: string) {
-      if (text === '') return null
+    take(text: Uint8Array) {
       const strings = stringsOf(text)
-      if (cut && isForeignEscape(text.charCodeAt(0))) shape.asWritten = false
+      if (cut && isForeignEscape(codeAt(text, 0))) shape.asWritten = false
       // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first character.
       const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(text, 0) : 0
       if (begin === -1 && !inString) return refuse('body-number-out-of-range')
       for (let at = begin; at < text.length; at += 1) {
-        const code = inString ? 0x22 : text.charCodeAt(at)
+        const code = inString ? 0x22 : codeAt(text, at)
         switch (code) {
           case 0x22: {
             // "

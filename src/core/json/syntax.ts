@@ -21,9 +21,16 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-export function numberEnd(text: string, at: number): number {
+/** A text, or its bytes in UTF-8: everything that this file looks for is one byte. */
+export type Text = string | Uint8Array
+
+export function codeAt(text: Text, at: number): number {
+  return typeof text === 'string' ? text.charCodeAt(at) : (text[at] as number)
+}
+
+export function numberEnd(text: Text, at: number): number {
   for (let end = at; end < text.length; end += 1) {
-    const code = text.charCodeAt(end)
+    const code = codeAt(text, end)
     // . + e E
     if (!isNumberStart(code) && code !== 0x2e && code !== 0x2b && code !== 0x65 && code !== 0x45) return end
   }
@@ -34,11 +41,11 @@ export function numberEnd(text: string, at: number): number {
 const EXACT_DIGITS = 15
 
 /** False for some numbers that JSON.stringify writes unchanged: those with a fraction or more digits. */
-export function isPlainNumber(text: string, from: number, to: number): boolean {
-  const first = text.charCodeAt(from) === 0x2d ? from + 1 : from
-  if (text.charCodeAt(first) === 0x30) return to === from + 1
+export function isPlainNumber(text: Text, from: number, to: number): boolean {
+  const first = codeAt(text, from) === 0x2d ? from + 1 : from
+  if (codeAt(text, first) === 0x30) return to === from + 1
   if (to === first || to - first > EXACT_DIGITS) return false
-  for (let at = first; at < to; at += 1) if (!isDigit(text.charCodeAt(at))) return false
+  for (let at = first; at < to; at += 1) if (!isDigit(codeAt(text, at))) return false
   return true
 }
 
@@ -53,39 +60,35 @@ export interface Strings {
   asWritten(): boolean
 }
 
-/** Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses all other escapes. */
-const FOREIGN_ESCAPE = /\\[u/]/g
-
-/** @param code the character behind a backslash */
+/**
+ * Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses all other escapes.
+ * @param code the character behind a backslash
+ */
 export function isForeignEscape(code: number): boolean {
   return code === 0x75 || code === 0x2f // u /
 }
 
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+
 /** Does not search again at each string or escape. */
-export function stringsOf(text: string): Strings {
+export function stringsOf(text: Text): Strings {
   let from = 0
   let end = 0
   let escape = -1
   let foreign = -1
   const foreignFrom = (): number => {
-    FOREIGN_ESCAPE.lastIndex = from
-    while (FOREIGN_ESCAPE.test(text)) {
-      const at = FOREIGN_ESCAPE.lastIndex - 2
-      if (!isEscaped(text, at, from)) return at
-    }
+    for (let at = find(text, BACKSLASH, from); at < text.length; at = find(text, BACKSLASH, at + 2))
+      if (isForeignEscape(codeAt(text, at + 1))) return at
     return text.length
   }
   const strings = {
     hasEscapes: false,
     endFrom(at: number) {
       from = at
-      if (escape < at) {
-        escape = text.indexOf('\\', at)
-        if (escape === -1) escape = text.length
-      }
-      end = text.indexOf('"', at)
-      while (escape < end && isEscaped(text, end, at)) end = text.indexOf('"', end + 1)
-      if (end === -1) end = text.length
+      if (escape < at) escape = find(text, BACKSLASH, at)
+      end = find(text, QUOTE, at)
+      while (escape < end && end < text.length && isEscaped(text, end, at)) end = find(text, QUOTE, end + 1)
       strings.hasEscapes = escape < end
       return end
     },
@@ -99,8 +102,23 @@ export function stringsOf(text: string): Strings {
   return strings
 }
 
-function isEscaped(text: string, at: number, from: number): boolean {
+/** Looking at so many bytes takes as long as a call of Buffer.indexOf, and most strings are shorter. */
+const NEAR = 24
+
+/** @returns the next place of a character, or the text's length */
+function find(text: Text, code: number, from: number): number {
+  let at: number
+  if (typeof text === 'string') at = text.indexOf(String.fromCharCode(code), from)
+  else {
+    const near = Math.min(from + NEAR, text.length)
+    for (at = from; at < near; at += 1) if (text[at] === code) return at
+    at = text.indexOf(code, near)
+  }
+  return at === -1 ? text.length : at
+}
+
+function isEscaped(text: Text, at: number, from: number): boolean {
   let before = at
-  while (before > from && text.charCodeAt(before - 1) === 0x5c) before -= 1
+  while (before > from && codeAt(text, before - 1) === BACKSLASH) before -= 1
   return (at - before) % 2 === 1
 }
