@@ -5,7 +5,8 @@ import { makeJsonReader } from '../../src/core/json/read.ts'
 import { atOnce } from '../../src/core/json/steps.ts'
 
 void test('each byte counts as it is, at each place of a word', (t) => {
-  for (let length = 0; length <= 12; length += 1)
+  // Of ASCII, four words are looked at in one round.
+  for (const length of [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 20, 31, 32, 35])
     for (let offset = 0; offset < 4; offset += 1)
       for (let at = 0; at < length; at += 1)
         for (let byte = 0; byte < 256; byte += 1) {
