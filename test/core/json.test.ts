@@ -13,7 +13,7 @@ import {
 } from '../../src/core/json/read.ts'
 
 /** Reads a body that came in one piece. */
-function readWhole(bytes: Uint8Array): JsonReading {
+function readWhole(bytes: Buffer): JsonReading {
   const reader = makeJsonReader()
   return reader.push(bytes) ?? reader.end()
 }

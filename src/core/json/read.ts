@@ -3,7 +3,6 @@ import { isUtf8 } from 'node:buffer'
 import { hasControls } from './control-characters.ts'
 import { readInSteps, type SteppedReading } from './read-in-steps.ts'
 import {
-  codeAt,
   isForeignEscape,
   isNumberStart,
   isObject,
@@ -42,7 +41,7 @@ export interface MemberBounds {
 
 const UNBOUNDED: MemberBounds = { top: Number.POSITIVE_INFINITY, inner: Number.POSITIVE_INFINITY }
 
-const NONE = new Uint8Array()
+const NONE: Buffer = Buffer.alloc(0)
 
 export interface JsonSource {
   readonly value: JsonObject
@@ -57,7 +56,7 @@ export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 
 export interface JsonReader {
   /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
-  push(bytes: Uint8Array): Refusal | null
+  readonly push: (bytes: Buffer) => Refusal | null
   /** All that was pushed. */
   readonly bytes: readonly Uint8Array[]
   /** Counts of the text so far. */
@@ -77,21 +76,21 @@ const LARGE_IF_ESCAPED = 16 * 1024
 /** By default only the number of all values is bounded. */
 export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
   const shape = makeShape(bounds)
-  const arrived: Uint8Array[] = []
+  const arrived: Buffer[] = []
   let length = 0
-  let cut: Uint8Array = NONE
+  let cut = NONE
   /** How many pieces were searched for control characters. */
   let looked = 0
   let controls = false
   const look = (): void => {
-    while (!controls && looked < arrived.length) controls = hasControls(arrived[looked++] as Uint8Array)
+    while (!controls && looked < arrived.length) controls = hasControls(arrived[looked++] as Buffer)
   }
   return {
     push(bytes) {
       arrived.push(bytes)
       const whole = cut.length === 0 ? bytes : Buffer.concat([cut, bytes])
       const over = (whole.at(-1) ?? 0) < 0x80 ? 0 : cutCharacter(whole)
-      cut = over === 0 ? NONE : whole.slice(-over)
+      cut = over === 0 ? NONE : whole.subarray(-over)
       const complete = over === 0 ? whole : whole.subarray(0, -over)
       if (!isUtf8(complete)) return refuse('body-not-utf8')
       length += bytes.length
@@ -104,7 +103,8 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
       if (cut.length > 0) return refuse('body-not-utf8')
-      const text = decoded(arrived.length === 1 ? (arrived[0] as Uint8Array) : Buffer.concat(arrived))
+      // A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text.
+      const text = (arrived.length === 1 ? (arrived[0] as Buffer) : Buffer.concat(arrived)).toString()
       const { asWritten } = shape
       // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
       if (shape.hasEscapedKeys) {
@@ -145,19 +145,14 @@ function cutCharacter(bytes: Uint8Array): number {
   return 0
 }
 
-/** A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text. */
-function decoded({ buffer, byteOffset, length }: Uint8Array, end = length): string {
-  return Buffer.from(buffer, byteOffset, end).toString()
-}
-
 /** @param pieces UTF-8; a character may be in two of them */
-function* textsOf(pieces: readonly Uint8Array[]): Generator<string, undefined, undefined> {
-  let cut: Uint8Array = NONE
+function* textsOf(pieces: readonly Buffer[]): Generator<string, undefined, undefined> {
+  let cut = NONE
   for (const piece of pieces) {
     const whole = cut.length === 0 ? piece : Buffer.concat([cut, piece])
     const end = whole.length - cutCharacter(whole)
-    cut = whole.slice(end)
-    yield decoded(whole, end)
+    cut = whole.subarray(end)
+    yield whole.toString('utf8', 0, end)
   }
   return undefined
 }
@@ -222,12 +217,12 @@ function makeShape(bounds: MemberBounds): Shape {
     asWritten: true,
     take(text: Uint8Array) {
       const strings = stringsOf(text)
-      if (cut && isForeignEscape(codeAt(text, 0))) shape.asWritten = false
+      if (cut && isForeignEscape(text[0] as number)) shape.asWritten = false
       // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first character.
       const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(text, 0) : 0
       if (begin === -1 && !inString) return refuse('body-number-out-of-range')
       for (let at = begin; at < text.length; at += 1) {
-        const code = inString ? 0x22 : codeAt(text, at)
+        const code = inString ? 0x22 : (text[at] as number)
         switch (code) {
           case 0x22: {
             // "

@@ -68,7 +68,7 @@ export function bodyRefusal(request: FastifyRequest): AdminRefusal | null {
 
 export function readBody(request: FastifyRequest): JsonReading {
   const reader = makeJsonReader()
-  return reader.push((request.body as Buffer | undefined) ?? new Uint8Array()) ?? reader.end()
+  return reader.push((request.body as Buffer | undefined) ?? Buffer.alloc(0)) ?? reader.end()
 }
 
 export function refusalOf(error: unknown): AdminRefusal {

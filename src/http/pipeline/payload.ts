@@ -266,9 +266,7 @@ async function withJson<About>(
   const reader = makeJsonReader({ top: MAX_TOP_MEMBERS, inner: parts.limits.bodyMembers })
   const { caller } = arriving
   const budget = parts.budget.of(caller)
-  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, (piece) =>
-    reader.push(piece),
-  )
+  const held = await holdBody(arriving, Math.min(most, largestReadable(parts.reading.most)), budget, reader.push)
   if ('outcome' in held) return held
   const hold = takeReading(parts, caller, held, reader.shape.values)
   if ('outcome' in hold) return hold

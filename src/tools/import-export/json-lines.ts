@@ -24,7 +24,7 @@ export async function* jsonLines<C extends string>(
 }
 
 function read<C extends string>(
-  text: Uint8Array,
+  text: Buffer,
   columns: readonly C[],
 ): { readonly fault: string } | { readonly fields: Readonly<Partial<Record<C, unknown>>> } {
   const reader = makeJsonReader()
@@ -47,11 +47,11 @@ function faultOf(reason: string): string {
 }
 
 /** Splits at newlines; it does not keep a line that is too long. */
-async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array | 'too-long'> {
+async function* splitLines(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer | 'too-long'> {
   let held: Uint8Array[] = []
   let length = 0
   let isFirst = true
-  const taken = (): Uint8Array | 'too-long' => {
+  const taken = (): Buffer | 'too-long' => {
     const whole = Buffer.concat(held)
     const marked = isFirst && whole.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
     const line = length > MOST_LINE ? 'too-long' : marked ? whole.subarray(BYTE_ORDER_MARK.length) : whole

@@ -52,7 +52,7 @@ export async function examine(input: Buffer): Promise<void> {
 }
 
 /** Reads pieces of a body. */
-async function read(pieces: readonly Uint8Array[]): Promise<JsonReading> {
+async function read(pieces: readonly Buffer[]): Promise<JsonReading> {
   const reader = makeJsonReader()
   for (const piece of pieces) {
     const refusal = reader.push(piece)
@@ -62,7 +62,7 @@ async function read(pieces: readonly Uint8Array[]): Promise<JsonReading> {
 }
 
 /** Reads pieces as the gateway reads a large body; null where they are refused. */
-function readInSteps(pieces: readonly Uint8Array[]): SteppedSource | null {
+function readInSteps(pieces: readonly Buffer[]): SteppedSource | null {
   const reader = makeJsonReader()
   if (pieces.some((piece) => reader.push(piece) !== null)) return null
   const reading = atOnce(reader.inSteps(['state']))
@@ -75,14 +75,14 @@ function readingOf(reading: JsonReading) {
 }
 
 /** Ways to cut an input: into bytes, in two in the middle, and by itself at places that depend on what stands there. */
-function cuts(input: Buffer): readonly (readonly Uint8Array[])[] {
+function cuts(input: Buffer): readonly (readonly Buffer[])[] {
   const places = [...input.keys()].filter((at) => at > 0)
   const middle = input.length >> 1
   const chosen = places.filter((at) => ((input[at] as number) * 31 + at * 7) % 5 === 0)
   return [places, places.filter((at) => at === middle), chosen].map((at) => piecesOf(input, at))
 }
 
-function piecesOf(input: Buffer, places: readonly number[]): readonly Uint8Array[] {
+function piecesOf(input: Buffer, places: readonly number[]): readonly Buffer[] {
   const ends = [...places, input.length]
-  return ends.map((end, which) => new Uint8Array(input.subarray(ends[which - 1] ?? 0, end)))
+  return ends.map((end, which) => Buffer.from(input.subarray(ends[which - 1] ?? 0, end)))
 }
