@@ -33,7 +33,7 @@ export const seeds = [
   '{"method":"inspector/learning","params":{"agentId":"default","skillsPage":2,"insightsPage":"\\ud800"}}', '{"method":"inspector/learning","params":{"skillsPage":1e21,"insightsPage":"+%2"}}', '{"method":"transcribe","body":{"audio":"GkU=","mimeType":"audio/webm"}}',
   '{"method":"resource/request","params":{"path":"/threads?agentId=default&agent%49d=x","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/threads/t1/messages","httpMethod":"GET"},"body":null}', '{"method":"resource/request","params":{"path":"/threads/t1/../t2/messages","httpMethod":"GET"}}',
   '{"method":"resource/request","params":{"path":"/threads/t1","httpMethod":"PATCH"},"body":{"agentId":"default","name":"x","archived":true}}', '{"method":"resource/request","params":{"path":"/annotate","httpMethod":"POST"},"body":{"threadId":"t1","type":"x"}}', '{"method":"resource/request","params":{"path":"/info","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/agent/default/run","httpMethod":"POST"},"body":{"threadId":"t1"}}',
-  '{"method":"resource/request","params":{"path":"/threadwarden/threads/t1/grants","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"//evil.example/threads/t1/state","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/memories/m1","httpMethod":"delete"}}', '{"method":"cpk-debug-events"}', '{"method":["info"]}', '{"method":"info","\\u006dethod":"inspector/metadata"}',
+  '{"method":"resource/request","params":{"path":"/threadwarden/threads/t1/grants","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"//evil.example/threads/t1/state","httpMethod":"GET"}}', '{"method":"resource/request","params":{"path":"/memories/m1","httpMethod":"delete"}}', '{"method":"cpk-debug-events"}', '{"method":["info"]}', '{"method":"agent/run","params":{"agentId":"default"},"body":{"threadId":"t1","forwardedProps":{"command__":{"resume":3}}}}', '{"method":"info","\\u006dethod":"inspector/metadata"}',
 ]
 
 hush()
@@ -61,7 +61,10 @@ export async function examine(input: Buffer): Promise<void> {
   const written = writeEnvelope(descriptor, descriptor.query, upstreamTarget('', descriptor))
   const anew = openEnvelope(body === undefined ? { ...written } : { ...written, body })
   assert.equal(anew.outcome, 'opened', 'what is written is an envelope')
-  assert.deepEqual(bodyOf(anew).descriptor, descriptor, 'the same envelope')
+  // The answers to interrupts are those that the caller sent, also in fields that are dropped.
+  const { answers } = descriptor
+  const again = bodyOf(anew).descriptor
+  assert.deepEqual(again && { ...again, answers }, { ...descriptor, answers }, 'the same envelope')
   const sent = post(JSON.stringify({ ...written, body }))
   assert.deepEqual(shapeFaults(sent, 'single-route', BASE), [])
   assert.deepEqual(differences(descriptor, await judges['single-route'](sent), SENT), [], 'written anew')
