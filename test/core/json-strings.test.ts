@@ -59,11 +59,10 @@ void test('a string ends at the first quote behind it that no backslash escapes'
         meant,
       )
       const bytes = Buffer.from(one)
-      for (const each of [bytes, new Uint8Array(bytes)])
-        assert.deepEqual(
-          seen(each, (from, to) => bytes.toString('utf8', from, to)),
-          meant,
-        )
+      assert.deepEqual(
+        seen(bytes, (from, to) => bytes.toString('utf8', from, to)),
+        meant,
+      )
     }),
     { numRuns: runsOf(3000, 5) },
   )

@@ -17,7 +17,7 @@ export function hasControls(bytes: Uint8Array): boolean {
 function hasAsciiControls(words: Int32Array, count: number): boolean {
   let all = -1
   let at = 0
-  // The sum has the highest bit of each byte that is at least 0x20. There is no carry: no sum exceeds 0xdf.
+  // Of bytes below 0x80, the sum has the highest bit of those that are at least 0x20. There is no carry: no sum exceeds 0xdf.
   for (const end = count - 3; at < end; at += 4) {
     const one = (words[at] as number) + 0x60606060
     const two = (words[at + 1] as number) + 0x60606060

@@ -186,7 +186,7 @@ interface Shape {
   readonly hasEscapedKeys: boolean
   /** False if any text differs, or may differ, from what JSON.stringify writes. */
   readonly asWritten: boolean
-  take(piece: Uint8Array): Refusal | null
+  take(piece: Buffer): Refusal | null
 }
 
 /** Counts depth and amount of a text as it arrives, before anything recursive reads it. */
@@ -202,11 +202,11 @@ function makeShape(bounds: MemberBounds): Shape {
   const membersAt = new Uint32Array(MAX_DEPTH + 1)
 
   /** @returns the end of a number, or -1 if it is too long */
-  const passNumber = (text: Uint8Array, from: number): number => {
-    const end = numberEnd(text, from)
+  const passNumber = (piece: Buffer, from: number): number => {
+    const end = numberEnd(piece, from)
     numberLength += end - from
     if (numberLength > MAX_NUMBER) return -1
-    if (end < text.length) numberLength = 0
+    if (end < piece.length) numberLength = 0
     return end
   }
 
@@ -215,14 +215,14 @@ function makeShape(bounds: MemberBounds): Shape {
     values: 0,
     hasEscapedKeys: false,
     asWritten: true,
-    take(text: Uint8Array) {
-      const strings = stringsOf(text)
-      if (cut && isForeignEscape(text[0] as number)) shape.asWritten = false
-      // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first character.
-      const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(text, 0) : 0
+    take(piece: Buffer) {
+      const strings = stringsOf(piece)
+      if (cut && isForeignEscape(piece[0] as number)) shape.asWritten = false
+      // A string of the previous piece goes on, as if its quote came before. Its escape may have taken the first byte.
+      const begin = inString ? (cut ? 0 : -1) : numberLength > 0 ? passNumber(piece, 0) : 0
       if (begin === -1 && !inString) return refuse('body-number-out-of-range')
-      for (let at = begin; at < text.length; at += 1) {
-        const code = inString ? 0x22 : (text[at] as number)
+      for (let at = begin; at < piece.length; at += 1) {
+        const code = inString ? 0x22 : (piece[at] as number)
         switch (code) {
           case 0x22: {
             // "
@@ -233,7 +233,7 @@ function makeShape(bounds: MemberBounds): Shape {
             const end = strings.endFrom(at + 1)
             stringLength += end - at - 1
             stringHasEscapes ||= strings.hasEscapes
-            inString = end === text.length
+            inString = end === piece.length
             cut = inString && strings.hasEscapes && strings.cut()
             shape.asWritten &&= !strings.hasEscapes || strings.asWritten()
             at = end
@@ -273,10 +273,10 @@ function makeShape(bounds: MemberBounds): Shape {
           default:
             if (isSpace(code)) shape.asWritten = false
             else if (isNumberStart(code)) {
-              const end = passNumber(text, at)
+              const end = passNumber(piece, at)
               if (end === -1) return refuse('body-number-out-of-range')
               // A number that continues in the next piece is not known as a whole.
-              shape.asWritten &&= end < text.length && isPlainNumber(text, at, end)
+              shape.asWritten &&= end < piece.length && isPlainNumber(piece, at, end)
               at = end - 1
             }
         }

@@ -21,10 +21,10 @@ function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
-/** A text, or its bytes in UTF-8: everything that this file looks for is one byte. */
-export type Text = string | Uint8Array
+/** A text, or its bytes in UTF-8: what the functions of this file look for is ASCII. */
+export type Text = string | Buffer
 
-export function codeAt(text: Text, at: number): number {
+function codeAt(text: Text, at: number): number {
   return typeof text === 'string' ? text.charCodeAt(at) : (text[at] as number)
 }
 
@@ -61,7 +61,7 @@ export interface Strings {
 }
 
 /**
- * Escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses all other escapes.
+ * True for escapes that JSON.stringify writes only for control characters, or never. JSON.parse refuses all other escapes.
  * @param code the character behind a backslash
  */
 export function isForeignEscape(code: number): boolean {
@@ -77,10 +77,10 @@ export function stringsOf(text: Text): Strings {
   let end = 0
   let escape = -1
   let foreign = -1
-  const foreignFrom = (): number => {
-    for (let at = find(text, BACKSLASH, from); at < text.length; at = find(text, BACKSLASH, at + 2))
-      if (isForeignEscape(codeAt(text, at + 1))) return at
-    return text.length
+  const firstEscape = (characters: string): number => {
+    let at = text.indexOf(characters, from)
+    while (at !== -1 && isEscaped(text, at, from)) at = text.indexOf(characters, at + 1)
+    return at === -1 ? text.length : at
   }
   const strings = {
     hasEscapes: false,
@@ -95,7 +95,7 @@ export function stringsOf(text: Text): Strings {
     cut: () => isEscaped(text, end, from),
     asWritten() {
       if (!strings.hasEscapes) return true
-      if (foreign < from) foreign = foreignFrom()
+      if (foreign < from) foreign = Math.min(firstEscape('\\u'), firstEscape('\\/'))
       return foreign >= end
     },
   }

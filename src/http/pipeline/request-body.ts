@@ -260,7 +260,7 @@ export function largestReadable(most: number): number {
 
 /** In bytes. */
 export interface BodyMemory {
-  /** For what has arrived of all bodies; text takes up to twice that. */
+  /** For what has arrived of all bodies. */
   readonly held: number
   readonly reading: number
   readonly answers: number
