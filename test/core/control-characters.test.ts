@@ -1,4 +1,5 @@
 /** Control characters are found wherever they are, and however the bytes lie in their buffer. */
+import { isAscii } from 'node:buffer'
 import { test } from 'tap'
 import { hasControls } from '../../src/core/json/control-characters.ts'
 import { makeJsonReader } from '../../src/core/json/read.ts'
@@ -15,10 +16,12 @@ void test('each byte counts as it is, at each place of a word', (t) => {
             const buffer = Buffer.alloc(offset + length + 4, 0)
             const bytes = buffer.subarray(offset, offset + length).fill(around)
             bytes[at] = byte
-            if (hasControls(bytes) !== byte < 0x20) return t.fail(`${byte} at ${at} of ${length}, from ${offset}, in ${around}`)
+            for (const ascii of isAscii(bytes) ? [true, false] : [false])
+              if (hasControls(bytes, ascii) !== byte < 0x20)
+                return t.fail(`${byte} at ${at} of ${length}, from ${offset}, in ${around}`)
           }
         }
-  t.equal(hasControls(Buffer.alloc(0)), false)
+  t.equal(hasControls(Buffer.alloc(0), true), false)
   t.end()
 })
 

@@ -1,15 +1,14 @@
 /** Looks for control characters in a text in UTF-8, four bytes at a time: a regular expression takes four times as long. */
-import { isAscii } from 'node:buffer'
 
-/** True if a byte is less than 0x20: line breaks and tabs count, too. */
-export function hasControls(bytes: Uint8Array): boolean {
+/** True if a byte is less than 0x20: line breaks and tabs count, too. @param isAscii whether no byte is more than 0x7f */
+export function hasControls(bytes: Uint8Array, isAscii: boolean): boolean {
   // Words of four bytes begin at a multiple of four in their buffer.
   const first = -bytes.byteOffset & 3
   const count = (bytes.length - first) >> 2
   if (count <= 0) return bytes.some(isControl)
   const words = new Int32Array(bytes.buffer, bytes.byteOffset + first, count)
   const ends = [bytes.subarray(0, first), bytes.subarray(first + 4 * count)]
-  return (isAscii(bytes) ? hasAsciiControls : hasUtf8Controls)(words, count) || ends.some((end) => end.some(isControl))
+  return (isAscii ? hasAsciiControls : hasUtf8Controls)(words, count) || ends.some((end) => end.some(isControl))
 }
 
 // Both loops end at a number that does not change: V8 would look up the length of the array for each word.

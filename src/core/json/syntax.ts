@@ -17,7 +17,7 @@ export function isNumberStart(code: number): boolean {
   return code === 0x2d || isDigit(code)
 }
 
-function isDigit(code: number): boolean {
+export function isDigit(code: number): boolean {
   return code >= 0x30 && code <= 0x39
 }
 
