@@ -57,7 +57,7 @@ export type JsonReading = ({ readonly outcome: 'read' } & JsonSource) | Refusal
 export interface JsonReader {
   /** @returns a refusal, even before the rest has arrived, or null to go on; after a refusal the reader is done */
   readonly push: (bytes: Buffer) => Refusal | null
-  /** All that was pushed. */
+  /** All that was pushed; one piece after `end`. */
   readonly bytes: readonly Uint8Array[]
   /** Counts of the text so far. */
   readonly shape: Pick<Shape, 'values'>
@@ -92,10 +92,9 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
       arrived.push(bytes)
       if (cut.length > 0 || !isAscii(bytes)) {
         encoding = 'utf8'
-        const whole = cut.length === 0 ? bytes : Buffer.concat([cut, bytes])
-        const end = whole.length - cutCharacter(whole)
-        cut = whole.subarray(end)
-        if (!isUtf8(whole.subarray(0, end))) return refuse('body-not-utf8')
+        const characters = wholeCharacters(cut, bytes)
+        cut = characters.cut
+        if (!isUtf8(characters.whole)) return refuse('body-not-utf8')
       }
       length += bytes.length
       // Now, because the bytes are still in the processor's cache.
@@ -107,8 +106,10 @@ export function makeJsonReader(bounds: MemberBounds = UNBOUNDED): JsonReader {
     isLarge: () => length > (shape.hasEscapedKeys ? LARGE_IF_ESCAPED : LARGE) || shape.values > MANY_VALUES,
     end() {
       if (cut.length > 0) return refuse('body-not-utf8')
+      const whole = arrived.length === 1 ? (arrived[0] as Buffer) : Buffer.concat(arrived)
+      arrived.splice(0, arrived.length, whole)
       // A TextDecoder or StringDecoder takes longer. A byte order mark stays in the text.
-      const text = (arrived.length === 1 ? (arrived[0] as Buffer) : Buffer.concat(arrived)).toString(encoding)
+      const text = whole.toString(encoding)
       const { asWritten } = shape
       // V8 may read an escaped key as another key that it has seen before (nodejs/node#63785), even in another user's body.
       if (shape.hasEscapedKeys) {
@@ -152,14 +153,20 @@ function cutCharacter(bytes: Uint8Array): number {
   return 0
 }
 
+/** @param cut what the piece before left of its last character */
+function wholeCharacters(cut: Buffer, piece: Buffer): { readonly whole: Buffer; readonly cut: Buffer } {
+  const all = cut.length === 0 ? piece : Buffer.concat([cut, piece])
+  const end = all.length - cutCharacter(all)
+  return { whole: all.subarray(0, end), cut: all.subarray(end) }
+}
+
 /** @param pieces a character may be in two of them */
 function* textsOf(pieces: readonly Buffer[], encoding: 'latin1' | 'utf8'): Generator<string, undefined, undefined> {
   let cut = NONE
   for (const piece of pieces) {
-    const whole = cut.length === 0 ? piece : Buffer.concat([cut, piece])
-    const end = whole.length - cutCharacter(whole)
-    cut = whole.subarray(end)
-    yield whole.toString(encoding, 0, end)
+    const characters = wholeCharacters(cut, piece)
+    cut = characters.cut
+    yield characters.whole.toString(encoding)
   }
   return undefined
 }

@@ -353,9 +353,7 @@ function checkBody(
         let bytes: readonly Uint8Array[]
         if (body !== source.value || !source.asWritten) bytes = [Buffer.from(writeAnew(body, source))]
         // Sends the bytes as they came where the gateway would write the same text.
-        else if (source.bytes === null) bytes = [Buffer.from(source.text)]
-        // Sending a short body in pieces takes longer than joining them.
-        else bytes = source.bytes.length === 1 ? source.bytes : [Buffer.concat(source.bytes)]
+        else bytes = source.bytes ?? [Buffer.from(source.text)]
         return payloadOf(route, body, policy, bytes, most)
       })
     },
