@@ -25,7 +25,7 @@ function seen(text: Text, part: (from: number, to: number) => string): readonly 
   return all
 }
 
-/** The same, character by character. */
+/** The same, by a regular expression. */
 function expected(text: string): readonly Seen[] {
   return [...text.matchAll(/"((?:[^"\\]|\\[^])*\\?)(?:"|$)/gu)].map(([, inside = '']) => {
     const escapes = [...inside.matchAll(/\\([^]?)/gu)].map(([, behind]) => behind)

@@ -63,8 +63,8 @@ export async function examine(input: Buffer): Promise<void> {
   assert.equal(anew.outcome, 'opened', 'what is written is an envelope')
   // The answers to interrupts are those that the caller sent, also in fields that are dropped.
   const { answers } = descriptor
-  const again = bodyOf(anew).descriptor
-  assert.deepEqual(again && { ...again, answers }, { ...descriptor, answers }, 'the same envelope')
+  const rewritten = bodyOf(anew).descriptor
+  assert.deepEqual(rewritten && { ...rewritten, answers }, { ...descriptor, answers }, 'the same envelope')
   const sent = post(JSON.stringify({ ...written, body }))
   assert.deepEqual(shapeFaults(sent, 'single-route', BASE), [])
   assert.deepEqual(differences(descriptor, await judges['single-route'](sent), SENT), [], 'written anew')
