@@ -2,7 +2,7 @@
 /** The program. It looks at its Node before anything is imported that an older one could not read. */
 import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
-import { NO_PRETENURING } from './gateway/pretenuring.ts'
+import { NO_PRETENURING } from './gateway/v8-options.ts'
 
 setFlagsFromString(NO_PRETENURING)
 
