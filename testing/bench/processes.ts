@@ -25,6 +25,13 @@ export interface Ready {
   readonly port: number
 }
 
+/**
+ * A row waits minutes for its turn. V8's memory reducer would then collect the heap of the idle process and discard its optimized
+ * code, so that a round measured compilation. Not `--memory-reducer-gc-count=0`, which alone lets the heap grow by 30 % only, and
+ * which the gateway sets together with another option (src/gateway/v8-options.ts).
+ */
+const NO_MEMORY_REDUCER = '--no-memory-reducer'
+
 /** How long something may take to end by itself, in milliseconds. */
 const PATIENCE = 10_000
 
@@ -58,7 +65,7 @@ export function startProgram(
  */
 export async function startHelper(file: string, ...args: readonly string[]): Promise<Helper> {
   // Requests and answers go over as bytes, and not as JSON.
-  const child = fork(file, args, { serialization: 'advanced', execArgv: [] })
+  const child = fork(file, args, { serialization: 'advanced', execArgv: [NO_MEMORY_REDUCER] })
   const gone = goneOf(child, file)
   const ask = async <Answer>(question: object | null): Promise<Answer> => {
     const answer = new Promise<Answer>((resolve) => child.once('message', (message) => resolve(message as Answer)))
