@@ -59,11 +59,11 @@ export async function examine(input: Buffer): Promise<void> {
 
   const body = value === undefined ? undefined : passingOf(descriptor.route, value, OPEN).body
   const written = writeEnvelope(descriptor, descriptor.query, upstreamTarget('', descriptor))
-  const anew = openEnvelope(body === undefined ? { ...written } : { ...written, body })
-  assert.equal(anew.outcome, 'opened', 'what is written is an envelope')
+  const reopened = openEnvelope(body === undefined ? { ...written } : { ...written, body })
+  assert.equal(reopened.outcome, 'opened', 'what is written is an envelope')
   // The answers to interrupts are those that the caller sent, also in fields that are dropped.
   const { answers } = descriptor
-  const rewritten = bodyOf(anew).descriptor
+  const rewritten = bodyOf(reopened).descriptor
   assert.deepEqual(rewritten && { ...rewritten, answers }, { ...descriptor, answers }, 'the same envelope')
   const sent = post(JSON.stringify({ ...written, body }))
   assert.deepEqual(shapeFaults(sent, 'single-route', BASE), [])
