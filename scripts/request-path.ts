@@ -20,7 +20,7 @@ import { runCommand } from '../testing/command.ts'
 
 /** What a change may not exceed. To be lowered with each change that makes the way shorter. */
 const MOST_FILES = 40
-const MOST_FUNCTIONS = 181
+const MOST_FUNCTIONS = 180
 
 const USAGE = `The source files and functions that serve one warm run.
 

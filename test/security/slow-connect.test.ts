@@ -45,8 +45,8 @@ async function scene(t: Test, limits = {}) {
     call(`${gate.gateway.adminUrl}${path}`, { method, token: OPERATOR, body, transport: 'multi-route' })
   const granted = async () => (await store.grants(KEY, null))?.length === 1
   await until(granted)
-  const run = () =>
-    call(`${gate.base}/agent/default/run`, { token: gate.bob, body: { ...runInput('t1'), strange: 1 }, transport: 'multi-route' })
+  const run = (body: object = { ...runInput('t1'), strange: 1 }) =>
+    call(`${gate.base}/agent/default/run`, { token: gate.bob, body, transport: 'multi-route' })
   const figures = async (): Promise<string> => (await fetch(`${gate.gateway.healthUrl}/metrics`)).text()
   return { upstream, gate, operate, run, figures }
 }
@@ -101,6 +101,24 @@ void test('one whose thread has changed in a way that leaves it allowed is sent,
   // A limit of one leaves two at first (docs/how-to/authorize/limits.md).
   t.equal((await run()).status, 200)
 })
+
+for (const [name, length] of [
+  ['body', 5],
+  ['large body', 300_000],
+] as const)
+  void test(`and its ${name} arrives whole, although it was written for two decisions`, async (t) => {
+    const { upstream, operate, run } = await scene(t)
+    // Nothing is dropped from it, so it is sent as its bytes came.
+    const body = runInput('t1', 'x'.repeat(length))
+    const begins = connecting()
+    const running = run(body)
+    await begins
+    t.equal((await operate('/threads/t1/grants', 'POST', { user: 'corp:carol', right: 'read' })).status, 201)
+    upstream.accept()
+    const answer = await running
+    t.equal(answer.status, 200)
+    t.equal(answer.text, `data: ${JSON.stringify(body)}\n\n`)
+  })
 
 void test('a recording of a caller who is revoked is not sent, and the answer says why', async (t) => {
   const { upstream, gate, operate, figures } = await scene(t)

@@ -2,12 +2,14 @@
 import { connect, type Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 
-// The thread listens and then sleeps: the kernel queues what fits and lets the rest wait. Woken, it answers every request.
+// The thread listens and then sleeps: the kernel queues what fits and lets the rest wait. Woken, it answers every request
+// with an event, which is the body of the request.
 const LISTENER = `
   const { parentPort, workerData } = require('node:worker_threads')
   const server = require('node:http').createServer((request, response) => {
     parentPort.postMessage(request.url)
-    request.resume().on('end', () => response.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: {}\\n\\n'))
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: ')
+    request.on('data', (chunk) => response.write(chunk)).on('end', () => response.end('\\n\\n'))
   })
   server.listen({ port: 0, host: '127.0.0.1', backlog: 1 }, () => {
     parentPort.postMessage(server.address().port)

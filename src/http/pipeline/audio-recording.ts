@@ -3,17 +3,14 @@ import type { MemberTexts } from '../../core/json/member-texts.ts'
 import type { JsonObject } from '../../core/json/read.ts'
 import { isRefusal, refuse, type Refusal } from '../../core/reasons.ts'
 import type { Steps } from '../../core/json/steps.ts'
-import { holdBody, type ArrivingBody, type BodyBudget } from './request-body.ts'
+import { holdBody, type ArrivingBody, type BodyBudget, type HeldBody } from './request-body.ts'
 import { inTurns } from './event-loop-turns.ts'
 
-/** `release` gives the bytes back to the budget. */
-export interface Recording {
+export interface Recording extends HeldBody {
   readonly outcome: 'read'
   readonly value: JsonObject
   /** In pieces, because the audio is long. */
   readonly texts: MemberTexts
-  readonly bytes: number
-  readonly release: () => void
 }
 
 /**
@@ -33,19 +30,15 @@ export async function readRecording(
     return null
   })
   if (isRefusal(held)) return held
-  let longer = Math.ceil((held.bytes * 4) / 3)
+  const longer = Math.ceil((held.bytes * 4) / 3)
   if (!budget.take(longer)) {
-    held.release()
+    budget.give(held.taken)
     return refuse('bodies-budget-exhausted')
   }
-  const release = (): void => {
-    held.release()
-    budget.give(longer)
-    longer = 0
-  }
+  const taken = held.taken + longer
   const recording = await readForm(pieces.splice(0), held.bytes, type)
-  if (recording !== null) return { outcome: 'read', ...recording, bytes: held.bytes, release }
-  release()
+  if (recording !== null) return { outcome: 'read', ...recording, bytes: held.bytes, taken, budget }
+  budget.give(taken)
   return refuse('body-no-recording')
 }
 

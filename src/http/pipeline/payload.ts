@@ -222,14 +222,16 @@ interface Hold {
 
 /** @returns 503, or 413 where the body can never fit. `values` is about how many JSON values the body has. */
 function takeReading({ reading }: PayloadParts, caller: string, held: HeldBody, values: number): Hold | Refusal {
-  let cost = readingCost(held.bytes, values)
+  const { bytes, budget } = held
+  let { taken } = held
+  let cost = readingCost(bytes, values)
   const share = reading.of(caller)
   if (cost > reading.most || !share.take(cost)) {
-    held.release()
+    budget.give(taken)
     return refuse(cost > reading.most ? 'body-too-large' : 'bodies-budget-exhausted')
   }
   const hold: Hold = {
-    bytes: held.bytes,
+    bytes,
     source: null,
     isReported: false,
     forget: () => {
@@ -239,7 +241,8 @@ function takeReading({ reading }: PayloadParts, caller: string, held: HeldBody, 
     },
     release: () => {
       hold.forget()
-      held.release()
+      budget.give(taken)
+      taken = 0
     },
   }
   return hold
@@ -350,10 +353,10 @@ function checkBody(
         if (passing.outcome === 'refused') return passing
         reportOnce(parts, hold, passing)
         const { body } = passing
-        let bytes: readonly Uint8Array[]
+        let bytes: Uint8Array[]
         if (body !== source.value || !source.asWritten) bytes = [Buffer.from(writeAnew(body, source))]
         // Sends the bytes as they came where the gateway would write the same text.
-        else bytes = source.bytes ?? [Buffer.from(source.text)]
+        else bytes = source.bytes === null ? [Buffer.from(source.text)] : [...source.bytes]
         return payloadOf(route, body, policy, bytes, most)
       })
     },
@@ -379,7 +382,7 @@ async function writtenInTurns(
   const { body } = passing
   const isSame = body === source.value && source.asWritten && source.bytes !== null
   const pieces = isSame ? source.bytes : await inTurns(writeInSteps(body, source))
-  return payloadOf(route, body, policy, pieces, most)
+  return payloadOf(route, body, policy, [...pieces], most)
 }
 
 /** Some numbers grow when they are written again, so the limit applies to the sent bytes, too. */
@@ -387,7 +390,7 @@ function payloadOf(
   route: Route,
   body: JsonObject,
   { messages }: BodyPolicy,
-  bytes: readonly Uint8Array[],
+  bytes: Uint8Array[],
   most: number,
 ): Payload | Refusal {
   let length = 0

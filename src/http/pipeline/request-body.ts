@@ -29,10 +29,11 @@ export function bodyForm(
   return multipart === null ? refuse('media-type-unsupported') : { form: 'multipart', type: multipart }
 }
 
-/** `release` gives the bytes back to the budget, once. */
 export interface HeldBody {
   readonly bytes: number
-  readonly release: () => void
+  /** Bytes of the budget. The function that gets the body gives them back. */
+  readonly taken: number
+  readonly budget: BodyBudget
 }
 
 /** 413 beyond `most` bytes, 503 beyond `budget`. Where `take` refuses a piece, the rest is not awaited. */
@@ -49,15 +50,11 @@ export function holdBody(
   const pieces = inPieces((piece) => take(2 * piece.length < piece.buffer.byteLength ? copied(piece) : piece))
   let held = 0
   let waitsSince = performance.now()
-  const release = (): void => {
-    budget.give(held)
-    held = 0
-  }
   const done = (refusal: Refusal | null = pieces.end()): void => {
     timing.waited += performance.now() - waitsSince
     message.off('data', onData).off('end', done).off('error', onBroken).off('close', onBroken)
-    if (refusal !== null) release()
-    resolve(refusal ?? { bytes: held, release })
+    if (refusal !== null) budget.give(held)
+    resolve(refusal ?? { bytes: held, taken: held, budget })
   }
   const onData = (chunk: Buffer): void => {
     timing.waited += performance.now() - waitsSince

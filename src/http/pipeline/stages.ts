@@ -110,7 +110,8 @@ export type Payload =
   | { readonly kind: 'none' }
   | {
       readonly kind: 'json'
-      readonly bytes: readonly Uint8Array[]
+      /** Its own list, which is empty once the body is sent. */
+      readonly bytes: Uint8Array[]
       readonly name: Json | undefined
       readonly archived: Json | undefined
       /** Earlier messages to verify; null where the rule trusts them. */

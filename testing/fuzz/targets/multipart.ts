@@ -85,7 +85,7 @@ async function recordingOf(type: string, pieces: readonly Buffer[]): Promise<Rec
     MOST,
     budget,
   )
-  if (read.outcome === 'read') read.release()
+  if (read.outcome === 'read') read.budget.give(read.taken)
   assert.ok(budget.take(budget.most), 'its memory is given back')
   return read
 }
