@@ -110,10 +110,11 @@ export function makeApp(parts: AppParts): PublicApp {
     if (upgrading || exchange.head.fault !== null) connection.closing = true
     connection.open.push(reply.raw)
     if (leaving) makeLast(connection)
+    let isBusy = false
     // Not Fastify's onResponse: it does not report cut answers, which must be in the log too.
     reply.raw.once('close', () => {
       exchange.snapshot.release()
-      if (request.classified !== null && limited !== undefined && --limited.busy === 0 && limited.isOpen) limit?.idle.add(limited)
+      if (isBusy && limited !== undefined && --limited.busy === 0 && limited.isOpen) limit?.idle.add(limited)
       const at = connection.open.indexOf(reply.raw)
       if (at !== -1) connection.open.splice(at, 1)
       const total = performance.now() - known.startedAt
@@ -132,6 +133,7 @@ export function makeApp(parts: AppParts): PublicApp {
     const go = (result: Classified | Answer): void => {
       if (!('outcome' in result)) return void send(reply, exchange, result)
       request.classified = result
+      isBusy = true
       if (limited !== undefined && limited.busy++ === 0) limit?.idle.delete(limited)
       done()
     }
@@ -153,6 +155,8 @@ export function makeApp(parts: AppParts): PublicApp {
     preHandler: (request: FastifyRequest, reply: FastifyReply) => {
       const { exchange, classified } = request
       if (exchange === null || classified === null) return void sendRefusal(request, reply, refuse('internal'))
+      // Fastify keeps its request until the answer is over.
+      request.classified = null
       const answered = (result: Answer | 'passed'): void => {
         if (result === 'passed') void reply.hijack()
         else void send(reply, exchange, result)

@@ -1,4 +1,5 @@
 /** Sends a permitted request upstream and its answer back. Takes only a permit that `decide` made. */
+import type { ServerResponse } from 'node:http'
 import { isPermit } from '../../core/decide/decide.ts'
 import {
   answerKind,
@@ -15,6 +16,7 @@ import type { RequestMetrics } from '../../observe/metrics.ts'
 import { refusalAnswer, type Answer } from '../pipeline/answer.ts'
 import { wholeBody, type AnswerBody } from './answer-body.ts'
 import { certainlyNotStarted, type Settlement } from '../pipeline/settlement.ts'
+import type { EndRun } from '../pipeline/claim.ts'
 import type { IdentityHeaders } from '../pipeline/identity.ts'
 import type { SeenEnd } from '../pipeline/run-budget.ts'
 import type { AnswerForm, AnswerOwner, AnswerRules, OpenAnswers } from './open-answers.ts'
@@ -198,11 +200,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const theirs = answer.headers['vary']
       if (theirs !== undefined && answerHeaders['vary'] !== undefined)
         headers['vary'] = `${String(theirs)}, ${answerHeaders['vary']}`
-      const head = (length?: number): void => {
-        // An answer without content has no length either (RFC 9110 §8.6).
-        if (length !== undefined && status !== 204) headers['content-length'] = String(length)
-        exchange.response.writeHead(status, headers)
-      }
+      // Bound, because what lives as long as the answer must not keep the request.
+      const head = writeHead.bind(null, exchange.response, status, headers)
       return send(body, head, kind === 'stream' ? streamForm(answer.headers) : 'plain', owner, request)
     })
   }
@@ -230,7 +229,8 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     if (!isOutdated || payload.kind === 'stream') onDecided()
     if (result.outcome === 'answered') {
       const { answersEarly } = permit.descriptor.route
-      if (endRun !== null) result.body.onOver = (how) => endRun(how === 'whole' && answersEarly !== true ? 'over' : 'unknown')
+      // Bound, as the head is.
+      if (endRun !== null) result.body.onOver = runOver.bind(null, endRun, answersEarly === true)
       return deliverTo(owner, result, request)
     }
     if (payload.kind !== 'stream') return isOutdated ? 'outdated' : failed(result, exchange)
@@ -263,6 +263,16 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
     failed,
     unusable: refused,
   }
+}
+
+function writeHead(response: ServerResponse, status: number, headers: Record<string, string | string[]>, length?: number): void {
+  // An answer without content has no length either (RFC 9110 §8.6).
+  if (length !== undefined && status !== 204) headers['content-length'] = String(length)
+  response.writeHead(status, headers)
+}
+
+function runOver(endRun: EndRun, answersEarly: boolean, how: 'whole' | 'broken-off'): void {
+  endRun(how === 'whole' && !answersEarly ? 'over' : 'unknown')
 }
 
 /** How a run ended that the upstream has not accepted. */

@@ -118,7 +118,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
       const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
       const sent = { path: request.target, method: request.method, ...written(request) }
       // The handler lives as long as the answer, and would keep the whole request, with its body.
-      const { mayBegin } = request
+      let { mayBegin } = request
       const connection = connections.take()
       let maybeSent = false
       let body: ArrivingBody | undefined
@@ -129,6 +129,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
           abort = () => controller.abort(new Error('the caller left'))
           if (signal.aborted || mayBegin?.() === false) abort()
           else {
+            mayBegin = undefined
             maybeSent = true
             signal.addEventListener('abort', onAbort)
           }
@@ -136,6 +137,8 @@ export function openUpstream(options: UpstreamOptions): Upstream {
         onResponseStart(controller, status, headers) {
           // 1xx answers precede the final answer (RFC 9110 §15.2).
           if (status < 200) return
+          // Two buffers for each line, which undici would keep until the answer is over.
+          controller.rawHeaders = null
           body = new ArrivingBody(controller)
           resolve({ outcome: 'answered', status, headers, body })
         },
