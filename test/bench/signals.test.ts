@@ -18,7 +18,7 @@ import { bench } from './command.ts'
 void test('each load is measured with each of the signals', (t) => {
   const { folder, remove } = makeFolder()
   t.teardown(remove)
-  const { status, stdout, stderr } = bench('signals', '--rounds=1', '--seconds=0.1', '--warm-up=0.9', `--out=${folder}`)
+  const { status, stdout, stderr } = bench('signals', '--rounds=1', '--seconds=0.5', '--warm-up=0.9', `--out=${folder}`)
   t.equal(status, 0, stderr)
   const { measured, starts } = JSON.parse(readFileSync(join(folder, 'signals.json'), 'utf8')) as SignalsResult
   t.same(
