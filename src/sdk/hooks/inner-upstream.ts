@@ -16,31 +16,29 @@ const NOWHERE = 'http://runtime.invalid'
 /** `headersTimeout`: current limit in milliseconds until the answer begins; 0 for none. */
 export function innerUpstream(handle: (request: Request) => Promise<Response>, headersTimeout: () => number): Upstream {
   return {
-    send: (request, signal) =>
-      new Promise((resolve) => {
-        const away = new AbortController()
-        const give = (outcome: UpstreamAnswer | UpstreamFailure): void => {
-          clearTimeout(late)
-          resolve(outcome)
-        }
-        // A caller that stopped waiting needs nothing that still arrives.
-        const stop = (reason: 'caller-left' | 'upstream-timeout'): void => {
-          away.abort()
-          give(failed(reason, reason))
-        }
-        const timeout = headersTimeout()
-        const late = timeout === 0 ? undefined : setTimeout(() => stop('upstream-timeout'), timeout)
-        if (signal.aborted) {
-          give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
-          return
-        }
-        if (request.mayBegin?.() === false) {
-          give({ ...failed('caller-left', 'not-begun'), maybeSent: false })
-          return
-        }
+    // No listener and no closure of it may refer to the request: they live as long as the answer, and would keep its body.
+    send(request, signal) {
+      const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
+      const away = new AbortController()
+      const give = (outcome: UpstreamAnswer | UpstreamFailure): void => {
+        clearTimeout(late)
+        resolve(outcome)
+      }
+      // A caller that stopped waiting needs nothing that still arrives.
+      const stop = (reason: 'caller-left' | 'upstream-timeout'): void => {
+        away.abort()
+        give(failed(reason, reason))
+      }
+      const timeout = headersTimeout()
+      const late = timeout === 0 ? undefined : setTimeout(() => stop('upstream-timeout'), timeout)
+      if (signal.aborted) give({ ...failed('caller-left', 'caller-left'), maybeSent: false })
+      else if (request.mayBegin?.() === false) give({ ...failed('caller-left', 'not-begun'), maybeSent: false })
+      else {
         signal.addEventListener('abort', () => stop('caller-left'))
         void answered(handle, request, away).then(give)
-      }),
+      }
+      return promise
+    },
     retire: () => Promise.resolve(),
     close: () => Promise.resolve(),
   }
