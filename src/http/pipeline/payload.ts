@@ -353,10 +353,10 @@ function checkBody(
         if (passing.outcome === 'refused') return passing
         reportOnce(parts, hold, passing)
         const { body } = passing
-        let bytes: Uint8Array[]
+        let bytes: readonly Uint8Array[]
         if (body !== source.value || !source.asWritten) bytes = [Buffer.from(writeAnew(body, source))]
         // Sends the bytes as they came where the gateway would write the same text.
-        else bytes = source.bytes === null ? [Buffer.from(source.text)] : [...source.bytes]
+        else bytes = source.bytes ?? [Buffer.from(source.text)]
         return payloadOf(route, body, policy, bytes, most)
       })
     },
@@ -382,7 +382,7 @@ async function writtenInTurns(
   const { body } = passing
   const isSame = body === source.value && source.asWritten && source.bytes !== null
   const pieces = isSame ? source.bytes : await inTurns(writeInSteps(body, source))
-  return payloadOf(route, body, policy, [...pieces], most)
+  return payloadOf(route, body, policy, pieces, most)
 }
 
 /** Some numbers grow when they are written again, so the limit applies to the sent bytes, too. */
@@ -390,7 +390,7 @@ function payloadOf(
   route: Route,
   body: JsonObject,
   { messages }: BodyPolicy,
-  bytes: Uint8Array[],
+  bytes: readonly Uint8Array[],
   most: number,
 ): Payload | Refusal {
   let length = 0

@@ -110,8 +110,7 @@ export type Payload =
   | { readonly kind: 'none' }
   | {
       readonly kind: 'json'
-      /** Its own list, which is empty once the body is sent. */
-      readonly bytes: Uint8Array[]
+      readonly bytes: readonly Uint8Array[]
       readonly name: Json | undefined
       readonly archived: Json | undefined
       /** Earlier messages to verify; null where the rule trusts them. */

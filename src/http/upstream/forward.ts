@@ -85,8 +85,7 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       own['content-type'] = payload.type
       if (payload.length !== undefined) own['content-length'] = payload.length
     }
-    // What lives as long as the answer refers to the request, and would keep the body.
-    const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes.splice(0) : payload.body
+    const body = payload.kind === 'none' ? undefined : payload.kind === 'json' ? payload.bytes : payload.body
     const headers = upstreamHeaders(exchange.head.lines, parts.headerRules, own, permit.rule.passes.headers)
     const known = { isOutdated: false }
     const mayBegin = (): boolean => {

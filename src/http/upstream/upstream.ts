@@ -118,7 +118,7 @@ export function openUpstream(options: UpstreamOptions): Upstream {
       const { promise, resolve } = Promise.withResolvers<UpstreamAnswer | UpstreamFailure>()
       const sent = { path: request.target, method: request.method, ...written(request) }
       // The handler lives as long as the answer, and would keep the whole request, with its body.
-      let { mayBegin } = request
+      const { mayBegin } = request
       const connection = connections.take()
       let maybeSent = false
       let body: ArrivingBody | undefined
@@ -129,7 +129,6 @@ export function openUpstream(options: UpstreamOptions): Upstream {
           abort = () => controller.abort(new Error('the caller left'))
           if (signal.aborted || mayBegin?.() === false) abort()
           else {
-            mayBegin = undefined
             maybeSent = true
             signal.addEventListener('abort', onAbort)
           }
@@ -312,7 +311,7 @@ export interface Question {
   readonly mayBegin?: (() => boolean) | undefined
 }
 
-/** @throws Error for an operation that the upstream does not have, and for a body without pieces: they were sent before */
+/** @throws Error for an operation that the upstream does not have */
 export function upstreamRequest(
   upstream: RuntimeFacts,
   basePath: string,
@@ -320,7 +319,6 @@ export function upstreamRequest(
 ): UpstreamRequest {
   const { method, target, envelope } = wireForm(upstream, basePath, descriptor, query)
   const pieces = Buffer.isBuffer(body) ? [body] : body
-  if (Array.isArray(pieces) && pieces.length === 0) throw new Error('the pieces of a body are sent once')
   const lasting = descriptor.route.streams === true
   if (envelope === null) return { method, target, headers, lasting, body: pieces, mayBegin }
   if (pieces instanceof Readable) throw new Error('a recording that streams does not fit into an envelope')
