@@ -65,7 +65,7 @@ void test('what is not one file called audio is refused, whatever is wrong with 
   }
 })
 
-void test('its bytes are held, and so is what it becomes, until whoever has it gives them back', async (t) => {
+void test('its bytes are held, and so is what it becomes, until the caller gives them back', async (t) => {
   const form = `${part(`${FILE}\r\n${WEBM}`, 'abc')}${END}`
   const budget = makeBudget(Math.ceil(form.length * 2.5))
   const first = await read(form, budget)

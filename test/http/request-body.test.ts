@@ -13,7 +13,7 @@ const CHUNKED = headerLines(['transfer-encoding', 'chunked'])
 const hold = (message: IncomingMessage, budget: BodyBudget, take: (bytes: Buffer) => Refusal | null = () => null) =>
   holdBody({ message, lines: CHUNKED, caller: 'corp:alice', onWanted: () => {}, timing: { waited: 0 } }, 10, budget, take)
 
-void test('a body is held from its first byte, and whoever has it gives back what it takes', async (t) => {
+void test('a body is held from its first byte, and says what its holder has to give back', async (t) => {
   const { source, message } = writtenMessage()
   const budget = makeBudget(10)
   source.write('12345')

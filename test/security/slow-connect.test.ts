@@ -105,7 +105,7 @@ void test('one whose thread has changed in a way that leaves it allowed is sent,
 for (const [name, length] of [
   ['body', 5],
   ['large body', 300_000],
-] as const)
+] as const) {
   void test(`and its ${name} arrives whole, although it was written for two decisions`, async (t) => {
     const { upstream, operate, run } = await scene(t)
     // Nothing is dropped from it, so it is sent as its bytes came.
@@ -119,6 +119,7 @@ for (const [name, length] of [
     t.equal(answer.status, 200)
     t.equal(answer.text, `data: ${JSON.stringify(body)}\n\n`)
   })
+}
 
 void test('a recording of a caller who is revoked is not sent, and the answer says why', async (t) => {
   const { upstream, gate, operate, figures } = await scene(t)

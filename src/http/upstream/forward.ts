@@ -247,15 +247,12 @@ export function makeForwarder(parts: ForwardParts): Forwarder {
       const { exchange, permit } = request
       const body = wholeBody(typeof written === 'string' ? Buffer.from(written) : written)
       const owner = ownerOf(request, tellsOf)
-      const head = (length = 0): void => {
-        exchange.response.writeHead(status, {
-          ...headers,
-          'content-type': 'application/json',
-          'cache-control': permit.descriptor.route.own === true ? 'no-store' : 'private, no-store',
-          ...exchange.head.answerHeaders,
-          'content-length': length,
-        })
-      }
+      const head = writeHead.bind(null, exchange.response, status, {
+        ...headers,
+        'content-type': 'application/json',
+        'cache-control': permit.descriptor.route.own === true ? 'no-store' : 'private, no-store',
+        ...exchange.head.answerHeaders,
+      })
       return ifStillAllowed(request, body, owner, () => send(body, head, 'plain', owner, request))
     },
     refusal: (request) => lateRefusal({ ...ownerOf(request), permit: request.permit }, request),
