@@ -1,7 +1,8 @@
-/** Starts a built gateway as it is run in production: `dist/cli.js serve`, its log into a file. */
+/** Starts a built gateway as the image and the systemd unit run it: `dist/cli.js serve`, with room for new objects. Its log is a file. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ENOUGH_ROOM } from '../../src/gateway/memory-budgets.ts'
 import { startProgram, type Started } from './processes.ts'
 import type { Owned } from './requests/people.ts'
 import { ISSUER_KEY } from './requests/tokens.ts'
@@ -15,7 +16,7 @@ export interface Serving {
   readonly configuration: object
   /** Who owns what when it starts: users of the issuer `ISSUER_KEY`. */
   readonly owned: readonly Owned[]
-  /** Arguments of Node's own. */
+  /** More arguments of Node's own. */
   readonly node?: readonly string[]
   /** Besides that of this process. */
   readonly environment?: Readonly<Record<string, string>>
@@ -53,7 +54,7 @@ export async function startServing({
   importThreads(program, config, folder, owned)
   const logFile = join(folder, 'gateway.log')
   const log = openSync(logFile, 'w')
-  const command = [process.execPath, ...node, program, 'serve', '--config', config] as const
+  const command = [process.execPath, ENOUGH_ROOM, ...node, program, 'serve', '--config', config] as const
   const { gone, ...started } = startProgram(command, folder, ['ignore', log, 'inherit'], environment)
   let failure: Error | undefined
   void gone.then((error) => (failure = error))

@@ -8,7 +8,6 @@ import { randomFrom } from '../bench/ownership/population.ts'
 import { startHelper, type Started } from '../bench/processes.ts'
 import { makeScratch } from '../bench/scratch.ts'
 import { startServing } from '../bench/serving.ts'
-import { ENOUGH_ROOM } from '../../src/gateway/memory-budgets.ts'
 import { makeAccount, totalOf } from './account.ts'
 import type { Answer } from './answer.ts'
 import { configurationOf, writePolicy } from './configuration.ts'
@@ -33,10 +32,10 @@ export interface ProgressReport {
 const PROGRAM = join(import.meta.dirname, '../../dist/cli.js')
 
 /**
- * As a sidecar has it: the heap that Node takes in a container of 512 MiB (Node 24, measured), and what the image sets. Left to
+ * As a sidecar has it: the heap that Node takes in a container of 512 MiB (Node 24, measured). Left to
  * itself V8 sizes its heap by the machine, and on a large one fills it before it clears it.
  */
-const SMALL = ['--max-old-space-size=256', ENOUGH_ROOM]
+const SMALL = ['--max-old-space-size=256']
 
 const SECOND = 1000
 

@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { ENOUGH_ROOM } from '../../../src/gateway/memory-budgets.ts'
 import { startServing } from '../serving.ts'
 import { BASE, GRAPHS } from './loads.ts'
 import { ALL_OWNED, TOKEN_CACHE } from './people.ts'
@@ -40,8 +39,6 @@ export function gatewayRow({ name, title, folder }: Checkout, variant: Variant =
         folder: setting.folder,
         configuration: configuration(setting, variant),
         owned: ALL_OWNED,
-        // As the image and the systemd unit set it.
-        node: [ENOUGH_ROOM],
       }),
   }
 }
@@ -55,7 +52,7 @@ export const switchedRow = {
       folder: setting.folder,
       configuration: configuration(setting, { audit: true }),
       owned: ALL_OWNED,
-      node: [ENOUGH_ROOM, '--import', pathToFileURL(join(ROOT, 'testing/bench/signals/switch.ts')).href],
+      node: ['--import', pathToFileURL(join(ROOT, 'testing/bench/signals/switch.ts')).href],
       environment: tracing(setting),
     }),
 }
